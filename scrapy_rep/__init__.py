@@ -1,0 +1,24 @@
+"""A Scrapy plugin that makes a crawl obey robots.txt the way RFC 9309 says."""
+
+from importlib.metadata import version
+
+from scrapy_rep.rep.dialects import DIALECTS, GOOGLE, RFC9309, Access, Dialect
+from scrapy_rep.rep.policy import Policy
+from scrapy_rep.rep.robotstxt import RobotsTxt
+from scrapy_rep.rep.urls import Origin
+from scrapy_rep.rep.verdict import Reason, Verdict
+
+__all__ = [
+    "DIALECTS",
+    "GOOGLE",
+    "RFC9309",
+    "Access",
+    "Dialect",
+    "Origin",
+    "Policy",
+    "Reason",
+    "RobotsTxt",
+    "Verdict",
+]
+
+__version__ = version("scrapy-rep")

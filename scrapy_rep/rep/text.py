@@ -1,0 +1,23 @@
+"""Untrusted octets as text for people.
+
+RFC 9309 §3: the content of a robots.txt is untrusted. What it holds may be
+shown, but never with power over a terminal, a log file or a page.
+"""
+
+from __future__ import annotations
+
+#: Longer values are cut when shown.
+MAX_SHOWN = 200
+
+
+def printable(text: bytes | str) -> str:
+    """*text* on one line, with everything that is not printable escaped, and cut.
+
+    >>> printable(b"/caf\\xc3\\xa9\\x1b[2J")
+    '/café\\\\x1b[2J'
+    """
+    if isinstance(text, bytes):
+        text = text.decode("utf-8", "backslashreplace")
+    cut = text[:MAX_SHOWN]
+    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in cut)
+    return shown if len(text) <= MAX_SHOWN else shown + "…"

@@ -1,0 +1,92 @@
+"""The answer to "may this URL be accessed?", and what it rests on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
+
+from .matching import Rule
+from .text import printable
+from .urls import ROBOTS_TXT, Origin
+
+
+class Reason(Enum):
+    """Why a verdict is what it is."""
+
+    #: A rule of our group decides: :attr:`Verdict.rule`.
+    RULE = "rule"
+    #: Our group has no rule that matches.
+    NO_RULE = "no-rule"
+    #: No group is for us, nor for everyone.
+    NO_GROUP = "no-group"
+    #: The URL is that of the robots.txt.
+    ROBOTS_TXT_ITSELF = "robots-txt-itself"
+    #: There is no robots.txt for us (RFC 9309 §2.3.1.3).
+    UNAVAILABLE = "unavailable"
+    #: Whether there is a robots.txt cannot be known (RFC 9309 §2.3.1.4).
+    UNREACHABLE = "unreachable"
+    #: The answer to the robots.txt request itself keeps crawlers out.
+    DISALLOWED = "disallowed"
+    #: A parser that is not ours decided, and names no line.
+    OTHER_PARSER = "other-parser"
+    #: There is a robots.txt that no parser could read.
+    UNREADABLE = "unreadable"
+    #: The URL has no origin, so nothing can be known about it.
+    INVALID_URL = "invalid-url"
+
+
+class AgentLine(NamedTuple):
+    """A user-agent line: the product token it names, and its line from 1."""
+
+    name: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether a URL may be accessed, and why.
+
+    *rule* and *line* (from 1) name the rule that decided, ``None`` and 0 where
+    none did; *group* the user-agent lines through which it is about us.
+    *age* is that of the copy of robots.txt in seconds; *detail* what is known
+    beyond *reason*, for people. All text in it is safe to print.
+    """
+
+    allowed: bool
+    reason: Reason
+    rule: Rule | None = None
+    group: tuple[AgentLine, ...] = ()
+    origin: Origin | None = None
+    age: float | None = None
+    detail: str = ""
+
+    @property
+    def line(self) -> int:
+        """The line that decided, from 1; 0 where no line did."""
+        return self.rule.line if self.rule else 0
+
+    def __str__(self) -> str:
+        answer = "allowed" if self.allowed else "disallowed"
+        return f"{answer} {self._because()}"
+
+    def _because(self) -> str:
+        where = printable(self.origin.robots_url) if self.origin else ROBOTS_TXT[1:]
+        if self.reason is Reason.RULE:
+            names = ", ".join(dict.fromkeys(printable(agent.name) for agent in self.group))
+            return f'by "{self.rule}" (line {self.line}, group {names}) of {where}'
+        text = _SENTENCES[self.reason].format(where=where)
+        return f"{text} ({self.detail})" if self.detail else text
+
+
+_SENTENCES = {
+    Reason.NO_RULE: "because no rule of {where} for us matches",
+    Reason.NO_GROUP: "because {where} has no group for us",
+    Reason.ROBOTS_TXT_ITSELF: "because robots.txt itself always is",
+    Reason.UNAVAILABLE: "because {where} is unavailable",
+    Reason.UNREACHABLE: "because {where} is unreachable",
+    Reason.DISALLOWED: "because of how {where} was answered",
+    Reason.OTHER_PARSER: "by another parser's reading of {where}",
+    Reason.UNREADABLE: "because no parser could read {where}",
+    Reason.INVALID_URL: "because the URL has no robots.txt",
+}

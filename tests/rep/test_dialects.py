@@ -1,0 +1,33 @@
+"""What each specification says, as data."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from scrapy_rep.rep.dialects import DIALECTS, GOOGLE, MIN_PARSED_SIZE, RFC9309, Dialect
+
+
+def test_dialects_are_found_by_the_name_they_have() -> None:
+    assert {name: dialect.name for name, dialect in DIALECTS.items()} == {
+        "rfc9309": "rfc9309",
+        "google": "google",
+    }
+
+
+@pytest.mark.parametrize("dialect", DIALECTS.values(), ids=lambda dialect: dialect.name)
+def test_no_dialect_reads_less_than_the_rfc_demands(dialect: Dialect) -> None:
+    assert dialect.max_size is None or dialect.max_size >= MIN_PARSED_SIZE
+
+
+@pytest.mark.parametrize("dialect", DIALECTS.values(), ids=lambda dialect: dialect.name)
+def test_a_copy_is_used_for_a_day(dialect: Dialect) -> None:
+    assert dialect.lifetime == 86_400
+
+
+def test_a_dialect_is_a_value_that_can_be_varied_but_not_changed() -> None:
+    longer = dataclasses.replace(RFC9309, lifetime=2 * RFC9309.lifetime)
+    assert longer != RFC9309
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        GOOGLE.lifetime = 0  # type: ignore[misc]

@@ -1,0 +1,312 @@
+"""Which rule of a group decides about a path."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scrapy_rep.rep.dialects import GOOGLE, RFC9309, Dialect
+from scrapy_rep.rep.matching import Rule, RuleSet
+from scrapy_rep.rep.urls import canonical_pattern, path_to_match
+
+# pytest-twisted does not get on with @given and parametrize on one test.
+DIALECTS = st.sampled_from([RFC9309, GOOGLE])
+BOTH = pytest.mark.parametrize("dialect", [RFC9309, GOOGLE], ids=lambda dialect: dialect.name)
+
+
+def rules_of(*lines: str) -> list[Rule]:
+    rules = []
+    for number, line in enumerate(lines, 1):
+        key, _, value = line.partition(" ")
+        rules.append(Rule(key == "allow", value.encode("latin-1"), number))
+    return rules
+
+
+def decide(url: str, *lines: str, dialect: Dialect = RFC9309) -> Rule | None:
+    return RuleSet(rules_of(*lines), dialect).decide(path_to_match(url, dialect))
+
+
+def deciding_line(url: str, *lines: str, dialect: Dialect = RFC9309) -> int:
+    rule = decide(url, *lines, dialect=dialect)
+    return rule.line if rule else 0
+
+
+# -- Google's tables ------------------------------------------------------------------
+
+PATTERNS: list[tuple[str, str, str]] = [
+    (
+        "/fish",
+        "/fish /fish.html /fish/salmon.html /fishheads /fishheads/yummy.html /fish.php?id=anything",
+        "/Fish.asp /catfish /?id=fish /desert/fish",
+    ),
+    (
+        "/fish*",
+        "/fish /fish.html /fish/salmon.html /fishheads /fishheads/yummy.html /fish.php?id=anything",
+        "/Fish.asp /catfish /?id=fish /desert/fish",
+    ),
+    (
+        "/fish/",
+        "/fish/ /fish/?id=anything /fish/salmon.htm",
+        "/fish /fish.html /animals/fish/ /Fish/Salmon.asp",
+    ),
+    (
+        "/*.php",
+        "/index.php /filename.php /folder/filename.php /folder/filename.php?parameters "
+        "/folder/any.php.file.html /filename.php/",
+        "/ /windows.PHP",
+    ),
+    (
+        "/*.php$",
+        "/filename.php /folder/filename.php",
+        "/filename.php?parameters /filename.php/ /filename.php5 /windows.PHP",
+    ),
+    ("/fish*.php", "/fish.php /fishheads/catfish.php?parameters", "/Fish.PHP"),
+    # Beyond Google's table.
+    ("/", "/ /a /a?b", ""),
+    ("*", "/ /a /a?b", ""),
+    ("/*", "/ /a /a?b", ""),
+    ("*$", "/ /a", ""),
+    ("/$", "/", "/a /?a"),
+    ("/a$", "/a", "/aa /a/"),
+    ("*a", "/a /ba /bab", "/ /b"),
+    ("*/a", "/a /b/a /b/ab", "/ /ba"),
+    ("/a**b", "/ab /aab /axxb", "/a /b"),
+    ("/a*b*a$", "/aba /abba /axbxa /ababa", "/ab /aab /abab"),
+    ("/a*a$", "/aa /aba", "/a /ab"),
+    ("/*?q", "/?q /a?q=1", "/q /a"),
+    ("a", "", "/ /a"),
+    ("$", "", "/ /$"),
+    ("", "", ""),
+]
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("pattern", "path"),
+    [(pattern, path) for pattern, paths, _ in PATTERNS for path in paths.split()],
+)
+def test_a_pattern_matches(pattern: str, path: str, dialect: Dialect) -> None:
+    assert deciding_line(path, f"disallow {pattern}", dialect=dialect) == 1
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("pattern", "path"),
+    [(pattern, path) for pattern, _, paths in PATTERNS for path in paths.split()],
+)
+def test_a_pattern_does_not_match(pattern: str, path: str, dialect: Dialect) -> None:
+    assert deciding_line(path, f"disallow {pattern}", dialect=dialect) == 0
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("path", "rules", "allowed"),
+    [
+        ("/page", ("allow /p", "disallow /"), True),
+        ("/folder/page", ("allow /folder", "disallow /folder"), True),
+        ("/page.htm", ("allow /page", "disallow /*.htm"), False),
+        ("/page.php5", ("allow /page", "disallow /*.ph"), True),
+        ("/", ("allow /$", "disallow /"), True),
+        ("/page.htm", ("allow /$", "disallow /"), False),
+    ],
+)
+def test_googles_order_of_precedence(
+    path: str, rules: tuple[str, ...], allowed: bool, dialect: Dialect
+) -> None:
+    for lines in (rules, rules[::-1]):
+        rule = decide(path, *lines, dialect=dialect)
+        assert rule is not None
+        assert rule.allow is allowed
+
+
+# -- which of several ------------------------------------------------------------------
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("rules", "line"),
+    [
+        (("disallow /", "disallow /a", "disallow /a/b"), 3),
+        (("disallow /a/b", "disallow /a", "disallow /"), 1),
+        (("disallow /a/b", "allow /a/b"), 2),
+        (("allow /a/b", "disallow /a/b"), 1),
+        (("disallow /a/b", "disallow /a/b"), 1),
+        (("allow /a/b", "allow /a/b"), 1),
+        (("disallow /a", "allow /a/*", "disallow /a/b"), 2),
+        (("disallow /*b", "allow /a/"), 2),
+        (("allow /*b", "disallow /a/b$"), 2),
+        (("disallow /a/b", "disallow /a/b$"), 2),
+        (("disallow /a/b*", "disallow /a/b"), 1),
+        (("disallow /*/b", "disallow /a/*"), 1),
+        (("disallow /a/*", "disallow /*/b"), 1),
+        (("disallow /x", "allow /a/b/c"), 0),
+        (("disallow /*/*/*/*/*/*", "disallow /"), 2),
+    ],
+)
+def test_most_octets_then_allow_then_the_earlier_line(
+    rules: tuple[str, ...], line: int, dialect: Dialect
+) -> None:
+    assert deciding_line("/a/b", *rules, dialect=dialect) == line
+
+
+def test_octets_are_counted_in_the_form_that_is_compared() -> None:
+    # "/é" is "/%C3%A9", of seven octets; "/%63*" is "/c*", of three.
+    assert deciding_line("/é1", "allow /*1", "disallow /\xc3\xa9") == 2
+    assert deciding_line("/cat", "disallow /%63*", "allow /cat") == 2
+
+
+# -- percent-encoding and special characters --------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("pattern", "url"),
+    [
+        # RFC 9309 §2.2.3
+        ("/path/file-with-a-%2A.html", "https://www.example.com/path/file-with-a-*.html"),
+        ("/path/file-with-a-%2a.html", "https://www.example.com/path/file-with-a-%2A.html"),
+        ("/path/foo-%24", "https://www.example.com/path/foo-$"),
+        ("/path/foo-%24", "https://www.example.com/path/foo-%24"),
+        ("/a$b", "/a$b"),
+        ("/a$b", "/a%24b"),
+        ("/~user", "/%7euser"),
+        ("/%7Euser", "/~user"),
+        ("/caf\xe9", "/caf%e9s"),
+        ("/caf\xc3\xa9", "/café"),
+        ("/caf%c3%a9", "/café"),
+        ("/a b", "/a%20b"),
+        ("/{a}", "/%7ba%7d"),
+        ("/a'b", "/a%27b"),
+        ("/*http:", "/redirect?to=http://example.com"),
+    ],
+    ids=ascii,
+)
+def test_patterns_match_urls_in_another_spelling(pattern: str, url: str) -> None:
+    assert deciding_line(url, f"disallow {pattern}") == 1
+
+
+@pytest.mark.parametrize(
+    ("pattern", "url"),
+    [
+        ("/path/file-with-a-%2A.html", "/path/file-with-a-b.html"),
+        ("/path/foo-%24", "/path/foo-"),
+        ("/a/b", "/a%2Fb"),
+        ("/a%2Fb", "/a/b"),
+        ("/a%3Fb", "/a?b"),
+        ("/a$b", "/a"),
+        ("/caf\xe9", "/café"),
+        ("/caf\xc3\xa9", "/caf%E9"),
+    ],
+    ids=ascii,
+)
+def test_reserved_characters_and_other_encodings_are_not_made_equal(pattern: str, url: str) -> None:
+    assert deciding_line(url, f"disallow {pattern}") == 0
+
+
+# -- index pages ------------------------------------------------------------------------
+
+
+@BOTH
+@pytest.mark.parametrize("page", ["index.htm", "index.html", "index.htmx"])
+def test_allowing_an_index_page_allows_its_directory(page: str, dialect: Dialect) -> None:
+    rules = ("disallow /", f"allow /a/{page}")
+    assert deciding_line("/a/", *rules, dialect=dialect) == 2
+    assert deciding_line(f"/a/{page}", *rules, dialect=dialect) == 2
+    assert deciding_line("/a/b", *rules, dialect=dialect) == 1
+    assert deciding_line("/a", *rules, dialect=dialect) == 1
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "rule", ["disallow /a/index.html", "allow /a/index.php", "allow /a/index.html/b"]
+)
+def test_no_other_rule_stands_for_a_directory(rule: str, dialect: Dialect) -> None:
+    assert deciding_line("/a/", rule, dialect=dialect) == 0
+
+
+# -- rules without a value ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rule", ["allow ", "disallow "])
+def test_a_rule_without_a_value_is_no_rule(rule: str) -> None:
+    assert deciding_line("/a", rule) == 0
+
+
+@pytest.mark.parametrize("rule", ["allow ", "disallow "])
+def test_a_rule_without_a_value_decides_where_nothing_does_in_the_google_dialect(
+    rule: str,
+) -> None:
+    found = decide("/a", rule, dialect=GOOGLE)
+    assert found is not None
+    assert not found.refuses
+    assert deciding_line("/a", rule, "disallow /", dialect=GOOGLE) == 2
+
+
+@BOTH
+def test_no_rules_decide_nothing(dialect: Dialect) -> None:
+    assert deciding_line("/a", dialect=dialect) == 0
+
+
+# -- rules as text -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("rule", "text"),
+    [
+        (Rule(False, b"/private/", 1), "Disallow: /private/"),
+        (Rule(True, b"/caf\xc3\xa9", 1), "Allow: /café"),
+        (Rule(False, b"", 1), "Disallow:"),
+        (Rule(False, b"/\xe9\x1b[2J\0", 1), "Disallow: /\\xe9\\x1b[2J\\x00"),
+    ],
+    ids=repr,
+)
+def test_a_rule_as_text(rule: Rule, text: str) -> None:
+    assert str(rule) == text
+
+
+# -- against a plain matcher -----------------------------------------------------------------
+
+
+def glob(pattern: str, path: str) -> bool:
+    """RFC 9309 §2.2.3, letter by letter."""
+    if pattern in ("", "$"):
+        return not (pattern and path)
+    if pattern[0] == "*":
+        return glob(pattern[1:], path) or (path != "" and glob(pattern, path[1:]))
+    return path != "" and path[0] == pattern[0] and glob(pattern[1:], path[1:])
+
+
+def plain_decide(rules: list[Rule], path: str, dialect: Dialect) -> Rule | None:
+    """RFC 9309 §2.2.2 as a loop over all rules."""
+    best: tuple[int, bool, int] | None = None
+    for rule in rules:
+        if not rule.value and dialect is RFC9309:
+            continue
+        pattern = canonical_pattern(rule.value, dialect)
+        forms = [pattern]
+        if rule.allow and pattern.rpartition("/")[2].startswith("index.htm") and "/" in pattern:
+            forms.append(pattern.rpartition("/")[0] + "/$")
+        for form in forms:
+            rank = (len(form), rule.allow, -rule.line)
+            if glob(form, path) and (best is None or rank > best):
+                best = rank
+    return None if best is None else next(rule for rule in rules if rule.line == -best[2])
+
+
+_VALUES = st.lists(st.sampled_from(["/", "a", "b", "*", "%61", "index.htm", "$"]), max_size=6).map(
+    "".join
+)
+_RULES = st.lists(st.tuples(st.booleans(), _VALUES), max_size=8)
+_PATHS = st.lists(st.sampled_from(["/", "a", "b", "index.htm", "?"]), max_size=7).map("".join)
+
+
+@given(dialect=DIALECTS, drawn=_RULES, tails=st.lists(_PATHS, min_size=1, max_size=4))
+@settings(max_examples=1500, deadline=None)
+def test_the_index_decides_as_a_loop_over_all_rules_would(
+    dialect: Dialect, drawn: list[tuple[bool, str]], tails: list[str]
+) -> None:
+    rules = [Rule(allow, value.encode(), line) for line, (allow, value) in enumerate(drawn, 1)]
+    rule_set = RuleSet(rules, dialect)
+    for tail in tails:
+        path = path_to_match(f"http://h/{tail}", dialect)
+        assert rule_set.decide(path) == plain_decide(rules, path, dialect)

@@ -1,0 +1,580 @@
+"""Groups, rules and other records of one file, and verdicts by them."""
+
+from __future__ import annotations
+
+import codecs
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from w3lib.url import safe_url_string
+
+from scrapy_rep.rep.dialects import GOOGLE, RFC9309, Dialect
+from scrapy_rep.rep.robotstxt import RobotsTxt
+from scrapy_rep.rep.verdict import AgentLine, Reason, Verdict
+
+# pytest-twisted does not get on with @given and parametrize on one test.
+DIALECTS = st.sampled_from([RFC9309, GOOGLE])
+BOTH = pytest.mark.parametrize("dialect", [RFC9309, GOOGLE], ids=lambda dialect: dialect.name)
+
+
+def verdict(
+    body: str, url: str = "/a", agents: str | list[str] = "x", dialect: Dialect = RFC9309
+) -> Verdict:
+    robots = RobotsTxt.parse(body.encode(), dialect)
+    found = robots.verdict(url, agents)
+    assert found.allowed is robots.allowed(url, agents)
+    return found
+
+
+def deciding_line(
+    body: str, url: str = "/a", agents: str | list[str] = "x", dialect: Dialect = RFC9309
+) -> int:
+    return verdict(body, url, agents, dialect).line
+
+
+# -- the examples of RFC 9309 §5 -----------------------------------------------------
+
+# §5.1 of the RFC, §3.1 of the draft.
+SIMPLE = """\
+User-Agent: *
+Disallow: *.gif$
+Disallow: /example/
+Allow: /publications/
+
+User-Agent: foobot
+Disallow:/
+Allow:/example/page.html
+Allow:/example/allowed.gif
+
+User-Agent: barbot
+User-Agent: bazbot
+Disallow: /example/page.html
+
+User-Agent: quxbot
+"""
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("agent", "path", "allowed", "line"),
+    [
+        ("otherbot", "/page", True, 0),
+        ("otherbot", "/a.gif", False, 2),
+        ("otherbot", "/a.gif?", True, 0),
+        ("otherbot", "/example/page.html", False, 3),
+        ("otherbot", "/publications/a", True, 4),
+        ("otherbot", "/publications/a.gif", True, 4),
+        ("foobot", "/", False, 7),
+        ("foobot", "/publications/", False, 7),
+        ("foobot", "/example/page.html", True, 8),
+        ("foobot", "/example/allowed.gif", True, 9),
+        ("barbot", "/example/page.html", False, 13),
+        ("bazbot", "/example/page.html", False, 13),
+        ("bazbot", "/example/a.gif", True, 0),
+        ("quxbot", "/example/page.html", True, 0),
+    ],
+)
+def test_the_simple_example_of_the_rfc(
+    agent: str, path: str, allowed: bool, line: int, dialect: Dialect
+) -> None:
+    if path.endswith("?") and dialect is RFC9309:
+        # "/a.gif?" is "/a.gif" to every client that Scrapy has.
+        allowed, line = False, 2
+    found = verdict(SIMPLE, f"https://www.example.com{path}", agent, dialect)
+    assert (found.allowed, found.line) == (allowed, line)
+
+
+# §3.1 of the draft: space before the colon, another file.
+DRAFT = """\
+User-Agent : foobot
+Disallow : /example/page.html
+Disallow : /example/disallowed.gif
+
+User-Agent : barbot
+User-Agent : bazbot
+Allow : /example/page.html
+Disallow : /example/disallowed.gif
+
+User-Agent: quxbot
+"""
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("agent", "path", "line"),
+    [
+        ("foobot", "/example/page.html", 2),
+        ("foobot", "/example/disallowed.gif", 3),
+        ("foobot", "/example/", 0),
+        ("barbot", "/example/page.html", 7),
+        ("bazbot", "/example/disallowed.gif", 8),
+        ("quxbot", "/example/page.html", 0),
+        ("otherbot", "/example/page.html", 0),
+    ],
+)
+def test_the_simple_example_of_the_draft(
+    agent: str, path: str, line: int, dialect: Dialect
+) -> None:
+    assert deciding_line(DRAFT, path, agent, dialect) == line
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        ("/example/page/", 2),
+        ("/example/page/disallowed.gif", 3),
+        ("/example/page/disallowed.gif?q", 3),
+        ("/example/", 0),
+    ],
+)
+def test_the_longest_match_example_of_the_rfc(path: str, line: int, dialect: Dialect) -> None:
+    body = "User-Agent: foobot\nAllow: /example/page/\nDisallow: /example/page/disallowed.gif\n"
+    assert deciding_line(body, f"https://example.com{path}", "foobot", dialect) == line
+
+
+# -- groups ------------------------------------------------------------------------
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "between",
+    [
+        "\n",
+        "# comment\n",
+        "\n\n# comment\n\n",
+        "Sitemap: https://example.com/map\n",
+        "Crawl-delay: 1\n",
+        "Request-rate: 1/5\n",
+        "Visit-time: 0600-0845\n",
+        "Host: example.com\n",
+        "Clean-param: ref /\n",
+        "Noindex: /b\n",
+        "Content-Signal: search=yes\n",
+        "unknown: x\n",
+        "gibberish\n",
+        "<html><body>: </body>\n",
+    ],
+    ids=repr,
+)
+class TestNothingButAUserAgentLineAfterARuleStartsAGroup:
+    def test_between_user_agent_lines(self, between: str, dialect: Dialect) -> None:
+        body = f"User-agent: x\n{between}User-agent: y\nDisallow: /\n"
+        assert not verdict(body, agents="x", dialect=dialect).allowed
+        assert not verdict(body, agents="y", dialect=dialect).allowed
+
+    def test_between_user_agent_line_and_rule(self, between: str, dialect: Dialect) -> None:
+        assert not verdict(f"User-agent: x\n{between}Disallow: /\n", dialect=dialect).allowed
+
+    def test_between_rules(self, between: str, dialect: Dialect) -> None:
+        body = f"User-agent: x\nDisallow: /b\n{between}Disallow: /a\n"
+        assert not verdict(body, dialect=dialect).allowed
+
+
+@BOTH
+@pytest.mark.parametrize("rule", ["Disallow: /b", "Allow: /b", "Disallow:", "Allow:"])
+def test_a_user_agent_line_after_any_rule_starts_a_group(rule: str, dialect: Dialect) -> None:
+    body = f"User-agent: x\n{rule}\nUser-agent: y\nDisallow: /a\n"
+    assert verdict(body, agents="x", dialect=dialect).allowed
+    assert not verdict(body, agents="y", dialect=dialect).allowed
+
+
+@BOTH
+def test_a_crawl_delay_leaves_the_group_of_everyone_open(dialect: Dialect) -> None:
+    body = "User-agent: *\nCrawl-delay: 5\nUser-agent: x\nDisallow: /a\n"
+    assert deciding_line(body, agents="x", dialect=dialect) == 4
+    assert deciding_line(body, agents="other", dialect=dialect) == 4
+
+
+@BOTH
+def test_groups_with_the_same_name_are_merged(dialect: Dialect) -> None:
+    body = (
+        "User-agent: x\nDisallow: /a\n\nUser-agent: y\nDisallow: /b\n\n"
+        "User-agent: X\nUser-agent: z\nAllow: /a/b\nDisallow: /c\n"
+    )
+    assert deciding_line(body, "/a", dialect=dialect) == 2
+    assert deciding_line(body, "/a/b", dialect=dialect) == 9
+    assert deciding_line(body, "/c", dialect=dialect) == 10
+    assert deciding_line(body, "/b", dialect=dialect) == 0
+    assert deciding_line(body, "/a", "z", dialect) == 0
+
+
+@BOTH
+def test_groups_of_everyone_are_merged_with_each_other_but_with_no_named_one(
+    dialect: Dialect,
+) -> None:
+    body = "User-agent: *\nDisallow: /a\nUser-agent: x\nDisallow: /b\nUser-agent: *\nDisallow: /c\n"
+    assert [deciding_line(body, path, "x", dialect) for path in ("/a", "/b", "/c")] == [0, 4, 0]
+    assert [deciding_line(body, path, "y", dialect) for path in ("/a", "/b", "/c")] == [2, 0, 6]
+
+
+@BOTH
+def test_a_group_without_rules_still_is_the_one_that_holds(dialect: Dialect) -> None:
+    body = "User-agent: *\nDisallow: /\n\nUser-agent: x\n"
+    found = verdict(body, agents="x", dialect=dialect)
+    assert found == Verdict(True, Reason.NO_RULE, group=(AgentLine("x", 4),))
+
+
+@BOTH
+def test_rules_before_any_user_agent_line_are_ignored(dialect: Dialect) -> None:
+    body = "Disallow: /\nAllow: /b\nUser-agent: *\nDisallow: /c\n"
+    assert deciding_line(body, "/a", dialect=dialect) == 0
+    assert deciding_line(body, "/c", dialect=dialect) == 4
+
+
+@BOTH
+def test_a_group_that_names_us_and_everyone_is_ours(dialect: Dialect) -> None:
+    body = "User-agent: *\nUser-agent: x\nDisallow: /a\n\nUser-agent: *\nDisallow: /b\n"
+    assert deciding_line(body, "/a", dialect=dialect) == 3
+    assert deciding_line(body, "/b", dialect=dialect) == 0
+
+
+@BOTH
+def test_an_agent_named_twice_by_one_group_gets_its_rules_once(dialect: Dialect) -> None:
+    found = verdict("User-agent: x\nUser-agent: X/2\nDisallow: /a\n", dialect=dialect)
+    assert found.line == 3
+    assert [line for _, line in found.group] == [1, 2]
+
+
+@BOTH
+def test_googles_example_of_transparent_records(dialect: Dialect) -> None:
+    body = "user-agent: a\nsitemap: https://example.com/sitemap.xml\nuser-agent: b\ndisallow: /\n"
+    assert deciding_line(body, agents="a", dialect=dialect) == 4
+    assert deciding_line(body, agents="b", dialect=dialect) == 4
+
+
+@BOTH
+def test_20_000_groups(dialect: Dialect) -> None:
+    names = [f"bot-{chr(97 + i % 26)}{chr(97 + i // 26 % 26)}" for i in range(20_000)]
+    body = "".join(f"User-agent: {name}\nDisallow: /{i}$\n" for i, name in enumerate(names))
+    robots = RobotsTxt.parse(body.encode(), dialect, max_size=1_000_000)
+    last = robots.verdict("/19999", names[-1])
+    assert last.line == 40_000
+    assert len(last.group) == names.count(names[-1])
+    assert robots.allowed("/19999", names[-2])
+
+
+@BOTH
+def test_more_agents_may_ask_than_are_remembered(dialect: Dialect) -> None:
+    names = [f"bot-{chr(97 + i % 26)}{chr(97 + i // 26)}" for i in range(100)]
+    body = "".join(f"User-agent: {name}\nDisallow: /{i}$\n" for i, name in enumerate(names))
+    robots = RobotsTxt.parse(body.encode(), dialect)
+    for _ in range(2):
+        lines = [robots.verdict(f"/{i}", name).line for i, name in enumerate(names)]
+        assert lines == list(range(2, 202, 2))
+
+
+# -- whose group ---------------------------------------------------------------------
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("name", "agent"),
+    [
+        ("ExampleBot", "examplebot"),
+        ("examplebot", "ExampleBot"),
+        ("ExampleBot/2.1", "ExampleBot"),
+        ("ExampleBot*", "ExampleBot"),
+        ("ExampleBot and more", "ExampleBot"),
+        ("* and more", "ExampleBot"),
+    ],
+)
+def test_a_name_matches(name: str, agent: str, dialect: Dialect) -> None:
+    assert deciding_line(f"User-agent: {name}\nDisallow: /", agents=agent, dialect=dialect) == 2
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("name", "agent"),
+    [
+        ("Example", "ExampleBot"),
+        ("ExampleBot", "Example"),
+        ("Bot", "ExampleBot"),
+        ("*Bot", "ExampleBot"),
+        ("ExampleBot-News", "ExampleBot"),
+        ("ExampleBot", "ExampleBot-News"),
+        ("Mozilla/5.0 (compatible; ExampleBot)", "ExampleBot"),
+        ("ExampleBot", "Mozilla/5.0 (compatible; ExampleBot/1.0)"),
+        ("ExampleBot", "ExampleBot/1.0"),
+    ],
+)
+def test_a_name_does_not_match(name: str, agent: str, dialect: Dialect) -> None:
+    found = verdict(f"User-agent: {name}\nDisallow: /", agents=agent, dialect=dialect)
+    assert found == Verdict(True, Reason.NO_GROUP)
+
+
+@pytest.mark.parametrize("agents", ["", [], [""], ["", ""], "/", "*", ["*"]], ids=repr)
+def test_an_empty_name_matches_nobody(agents: str | list[str]) -> None:
+    found = verdict("User-agent:\nUser-agent: /\nDisallow: /a\n", agents=agents)
+    assert found.reason is Reason.NO_GROUP
+    everyone = "User-agent:\nDisallow: /a\nUser-agent: *\nDisallow: /b\n"
+    assert deciding_line(everyone, "/a", agents) == 0
+    assert deciding_line(everyone, "/b", agents) == 4
+
+
+def test_digits_belong_to_a_name() -> None:
+    body = "User-agent: MJ12bot\nDisallow: /a\n"
+    assert deciding_line(body, agents="MJ12bot") == 2
+    assert deciding_line(body, agents="MJ") == 0
+    assert deciding_line(body, agents="MJ12bot", dialect=GOOGLE) == 0
+    assert deciding_line(body, agents="MJ", dialect=GOOGLE) == 2
+
+
+NEWS = (
+    "user-agent: googlebot-news\nallow: /\n\nuser-agent: *\nallow: /\n\n"
+    "user-agent: googlebot\nallow: /\n"
+)
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("agents", "line"),
+    [
+        (["googlebot-news", "googlebot"], 2),
+        (["googlebot"], 8),
+        ("Googlebot", 8),
+        (["googlebot-images", "googlebot"], 8),
+        (["googlebot", "googlebot-news"], 8),
+        ("otherbot", 5),
+        (["otherbot", "*", "googlebot"], 8),
+        ([], 5),
+    ],
+)
+def test_the_first_of_our_tokens_that_has_a_group_then_everyone(
+    agents: str | list[str], line: int, dialect: Dialect
+) -> None:
+    assert deciding_line(NEWS, "/", agents, dialect) == line
+
+
+# -- the file ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "encoded",
+    [
+        lambda text: text.encode(),
+        lambda text: codecs.BOM_UTF8 + text.encode(),
+        lambda text: codecs.BOM_UTF8[:2] + text.encode(),
+        lambda text: codecs.BOM_UTF8[:1] + text.encode(),
+        lambda text: codecs.BOM_UTF16_LE + text.encode("utf-16-le"),
+        lambda text: codecs.BOM_UTF16_BE + text.encode("utf-16-be"),
+        lambda text: text.replace("\n", "\r").encode(),
+        lambda text: text.replace("\n", "\r\n").encode(),
+        lambda text: text.upper().replace("/É", "/é").encode(),
+    ],
+    ids=[
+        "UTF-8",
+        "UTF-8 with mark",
+        "two octets of a mark",
+        "one octet of a mark",
+        "UTF-16 LE",
+        "UTF-16 BE",
+        "CR",
+        "CRLF",
+        "upper case",
+    ],
+)
+def test_one_file_in_many_encodings(encoded: object) -> None:
+    assert callable(encoded)
+    robots = RobotsTxt.parse(encoded("user-agent: x\ndisallow: /é\n"))
+    assert robots.verdict("/%C3%A9/b", "x").line == 2
+    assert robots.allowed("/e", "x")
+
+
+def test_octets_that_are_not_utf8_are_not_dropped() -> None:
+    robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /\xe9\n")
+    assert robots.allowed("/", "x")
+    assert robots.allowed("/é", "x")
+    assert not robots.allowed("/%E9", "x")
+    assert not robots.allowed(b"/\xe9", "x")
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"\n\n",
+        b"# nothing",
+        codecs.BOM_UTF8,
+        b"<!DOCTYPE html><html><head><title>Not found</title></head></html>",
+        b"\0" * 100,
+        bytes(range(256)),
+    ],
+    ids=repr,
+)
+def test_a_file_without_rules_allows(body: bytes, dialect: Dialect) -> None:
+    found = RobotsTxt.parse(body, dialect).verdict("/a", "x")
+    assert found == Verdict(True, Reason.NO_GROUP)
+
+
+def _padded(size: int) -> bytes:
+    start, end = b"User-agent: *\n", b"Disallow: /private\n"
+    return start + b"#" * (size - len(start) - len(end) - 1) + b"\n" + end
+
+
+class TestSize:
+    def test_500_kib_are_read(self) -> None:
+        robots = RobotsTxt.parse(_padded(512_000))
+        assert not robots.truncated
+        assert not robots.allowed("/private", "x")
+
+    def test_the_line_that_the_cut_falls_into_is_ignored(self) -> None:
+        robots = RobotsTxt.parse(_padded(512_000 + 8))
+        assert robots.truncated
+        assert robots.allowed("/private", "x")
+        assert robots.allowed("/", "x")
+
+    def test_more_may_be_read(self) -> None:
+        robots = RobotsTxt.parse(_padded(512_000 + 8), max_size=512_008)
+        assert not robots.truncated
+        assert not robots.allowed("/private", "x")
+
+    def test_one_line_longer_than_the_limit_says_nothing(self) -> None:
+        robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /" + b"a" * 600_000)
+        assert robots.truncated
+        assert robots.allowed("/" + "a" * 600_000, "x")
+
+    def test_the_google_dialect_reads_all_unless_told_otherwise(self) -> None:
+        body = _padded(600_000)
+        assert not RobotsTxt.parse(body, GOOGLE).allowed("/private", "x")
+        assert RobotsTxt.parse(body, GOOGLE, max_size=512_000).allowed("/private", "x")
+
+
+# -- /robots.txt ----------------------------------------------------------------------
+
+
+def test_the_robots_txt_itself_is_always_allowed() -> None:
+    found = verdict("User-agent: *\nDisallow: /\n", "https://example.com/robots.txt")
+    assert found == Verdict(True, Reason.ROBOTS_TXT_ITSELF)
+
+
+def test_the_robots_txt_is_matched_like_any_path_in_the_google_dialect() -> None:
+    assert not verdict("User-agent: *\nDisallow: /\n", "/robots.txt", dialect=GOOGLE).allowed
+
+
+# -- verdicts --------------------------------------------------------------------------
+
+
+def test_what_a_verdict_rests_on() -> None:
+    found = verdict("User-agent: y\nUser-agent: MyBot\nDisallow: /private/\n", "/private/", "mybot")
+    assert found.rule is not None
+    assert found.rule.value == b"/private/"
+    assert found.line == 3
+    assert found.reason is Reason.RULE
+    assert found.group == (AgentLine("MyBot", 2),)
+
+
+@BOTH
+@pytest.mark.parametrize("line", ["Disallow:", "Disallow: # nothing", "Allow:"])
+def test_a_value_that_is_empty_refuses_nothing(line: str, dialect: Dialect) -> None:
+    assert verdict(f"User-agent: *\n{line}\n", dialect=dialect).allowed
+
+
+def test_a_value_that_is_empty_is_no_rule() -> None:
+    assert verdict("User-agent: *\nDisallow:\n").reason is Reason.NO_RULE
+
+
+# -- other records ---------------------------------------------------------------------
+
+
+@BOTH
+def test_sitemaps_are_the_files_in_order_without_duplicates(dialect: Dialect) -> None:
+    body = (
+        "Sitemap: https://example.com/b\nUser-agent: x\nSITE-MAP: https://example.com/a\n"
+        "Disallow: /\nsitemap:https://example.com/b\nSitemap: /relative\n"
+    )
+    robots = RobotsTxt.parse(body.encode(), dialect)
+    assert robots.sitemaps == ("https://example.com/b", "https://example.com/a", "/relative")
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("body", "delays"),
+    [
+        ("User-agent: x\nCrawl-delay: 5\n", {"x": 5.0, "y": None}),
+        ("User-agent: x\nCrawl-delay: 2.5\n", {"x": 2.5}),
+        ("User-agent: x\nCrawl-delay: 0\n", {"x": 0.0}),
+        ("User-agent: x\nDisallow: /\nCrawl-delay: 5\n", {"x": 5.0}),
+        ("User-agent: x\n\nCrawl-delay: 5 # seconds\n", {"x": 5.0}),
+        ("User-agent: *\nCrawl-delay: 5\n", {"x": 5.0, "*": 5.0}),
+        ("User-agent: *\nCrawl-delay: 5\nUser-agent: x\nDisallow:\n", {"x": None, "y": 5.0}),
+        ("User-agent: *\nCrawl-delay: 5\nUser-agent: x\nCrawl-delay: 7\n", {"x": 7.0, "y": 7.0}),
+        ("User-agent: x\nUser-agent: y\nCrawl-delay: 5\n", {"x": 5.0, "y": 5.0}),
+        ("User-agent: x\nCrawl-delay: 5\nUser-agent: x\nDisallow:\n", {"x": 5.0}),
+        ("User-agent: x\nCrawl-delay: 9\nCrawl-delay: 5\n", {"x": 9.0}),
+        (
+            "User-agent: x\nCrawl-delay: 5\nDisallow: /\nUser-agent: x\nCrawl-delay: 7\n",
+            {"x": 7.0},
+        ),
+        ("Crawl-delay: 5\nUser-agent: x\n", {"x": None}),
+        ("", {"x": None}),
+        *(
+            (f"User-agent: x\nCrawl-delay: {value}\n", {"x": None})
+            for value in ("", "-1", "nan", "inf", "-inf", "1e999", "five", "5 s", "1,5", "0x10")
+        ),
+    ],
+)
+def test_a_crawl_delay_holds_for_the_user_agent_lines_above_it_in_its_group(
+    body: str, delays: dict[str, float | None], dialect: Dialect
+) -> None:
+    robots = RobotsTxt.parse(body.encode(), dialect)
+    assert {agent: robots.crawl_delay(agent) for agent in delays} == delays
+
+
+# -- whatever comes ----------------------------------------------------------------------
+
+_BODIES = st.lists(
+    st.sampled_from(
+        b"user-agent disallow allow crawl-delay sitemap : * x / $ % # 1 nan index.html".split()
+    )
+    | st.sampled_from([b" ", b"\n", b"\r", b"\0", b"\xff\xfe", b"\xef\xbb"])
+    | st.binary(max_size=4)
+).map(b"".join)
+
+
+@given(
+    dialect=DIALECTS,
+    body=_BODIES,
+    url=st.text() | st.binary(),
+    agents=st.text() | st.lists(st.sampled_from(["x", "*", "", "disallow"]), max_size=3),
+    max_size=st.none() | st.integers(0, 100),
+)
+@settings(max_examples=1000, deadline=None)
+def test_nothing_raises_and_both_answers_agree(
+    dialect: Dialect, body: bytes, url: str | bytes, agents: str | list[str], max_size: int | None
+) -> None:
+    robots = RobotsTxt.parse(body, dialect, max_size=max_size)
+    found = robots.verdict(url, agents)
+    assert found.allowed is robots.allowed(url, agents)
+    assert str(found).isprintable()
+    delay = robots.crawl_delay(agents)
+    assert delay is None or delay >= 0
+
+
+_RULES = st.lists(
+    st.sampled_from(
+        ["/", "a", "é", "*", "$", "%2F", "%c3%a9", "~", "%7E", " ", "'", "?", "[", "%"]
+    ),
+    min_size=1,
+    max_size=5,
+).map(lambda pieces: "Disallow: /" + "".join(pieces))
+_TAILS = st.lists(
+    st.sampled_from(
+        ["/", "a", "é", "*", "$", "%2F", "%c3%a9", "~", "%7E", "%20", "'", "?", "[", "%"]
+    ),
+    max_size=6,
+).map("".join)
+
+
+@given(rules=st.lists(_RULES, min_size=1, max_size=5), tail=_TAILS)
+@settings(max_examples=500, deadline=None)
+def test_the_verdict_does_not_depend_on_how_a_url_is_spelled(rules: list[str], tail: str) -> None:
+    robots = RobotsTxt.parse("\n".join(["User-agent: *", *rules]).encode())
+    url = f"https://example.com/{tail}"
+    safe = safe_url_string(url)
+    spellings = [safe, f"{safe}#f", safe.replace("%c3%a9", "%C3%A9"), url + "#é"]
+    spellings.append(safe.replace("https://example.com", "HTTPS://Example.com:443"))
+    found = robots.verdict(url, "x")
+    assert [robots.verdict(spelling, "x") for spelling in spellings] == [found] * len(spellings)

@@ -1,0 +1,41 @@
+"""Untrusted octets as text for people."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scrapy_rep.rep.text import MAX_SHOWN, printable
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (b"/plain path", "/plain path"),
+        ("/café", "/café"),
+        ("/café".encode(), "/café"),
+        (b"/caf\xe9", "/caf\\xe9"),
+        (b"\x1b[2J", "\\x1b[2J"),
+        (b"a\nb\r\tc\0", "a\\nb\\r\\tc\\x00"),
+        ("\u202egpj.exe", "\\u202egpj.exe"),
+        ("\u2028", "\\u2028"),
+        ("\ud800", "\\ud800"),
+        ("\U000e0001", "\\U000e0001"),
+        (b"", ""),
+    ],
+    ids=ascii,
+)
+def test_what_is_not_printable_is_escaped(text: bytes | str, shown: str) -> None:
+    assert printable(text) == shown
+
+
+def test_long_text_is_cut_visibly() -> None:
+    assert printable("a" * MAX_SHOWN) == "a" * MAX_SHOWN
+    assert printable("a" * (MAX_SHOWN + 1)) == "a" * MAX_SHOWN + "…"
+
+
+@given(st.binary() | st.text())
+@settings(deadline=None)
+def test_the_result_is_always_one_printable_line(text: bytes | str) -> None:
+    assert printable(text).isprintable()
