@@ -2,6 +2,10 @@
 
 from importlib.metadata import version
 
+from scrapy_rep.addon import Addon
+from scrapy_rep.exceptions import ConfigurationError, RobotsForbidden
+from scrapy_rep.middleware import RepMiddleware
+from scrapy_rep.parser import RepRobotParser
 from scrapy_rep.rep.dialects import DIALECTS, GOOGLE, RFC9309, Access, Dialect
 from scrapy_rep.rep.policy import Policy
 from scrapy_rep.rep.robotstxt import RobotsTxt
@@ -13,10 +17,15 @@ __all__ = [
     "GOOGLE",
     "RFC9309",
     "Access",
+    "Addon",
+    "ConfigurationError",
     "Dialect",
     "Origin",
     "Policy",
     "Reason",
+    "RepMiddleware",
+    "RepRobotParser",
+    "RobotsForbidden",
     "RobotsTxt",
     "Verdict",
 ]

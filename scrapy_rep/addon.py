@@ -1,0 +1,61 @@
+"""The whole installation in one setting: ``ADDONS = {"scrapy_rep.Addon": 500}``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
+from scrapy.settings import BaseSettings
+from scrapy.utils.misc import load_object
+from scrapy.utils.python import global_object_name
+
+from scrapy_rep.middleware import RepMiddleware
+
+_MIDDLEWARES = "DOWNLOADER_MIDDLEWARES"
+_SCRAPYS = global_object_name(RobotsTxtMiddleware)
+_OURS = "scrapy_rep.RepMiddleware"
+# Where Scrapy's own stands in DOWNLOADER_MIDDLEWARES_BASE.
+_POSITION = 100
+
+
+class Addon:
+    """Puts :class:`~scrapy_rep.RepMiddleware` in the place of Scrapy's own.
+
+    It turns ROBOTSTXT_OBEY on and sets ROBOTSTXT_PARSER with the priority of
+    add-ons, so what a project or a spider sets still wins.
+    """
+
+    def update_settings(self, settings: BaseSettings) -> None:
+        """Called by Scrapy before a crawl."""
+        settings.set("ROBOTSTXT_OBEY", True, "addon")
+        settings.set("ROBOTSTXT_PARSER", "scrapy_rep.RepRobotParser", "addon")
+        middlewares = settings.getdict(_MIDDLEWARES)
+        ours = _keys_of(RepMiddleware, middlewares)
+        if any(middlewares[key] is None for key in ours):
+            # Switched off by name: then Scrapy's own must stay.
+            return
+        position = _POSITION
+        for key in _keys_of(RobotsTxtMiddleware, middlewares):
+            its_position = middlewares.pop(key)
+            position = position if its_position is None else its_position
+        # By its path: a key that is the class would stand beside the path that
+        # DOWNLOADER_MIDDLEWARES_BASE has, and both would be enabled.
+        middlewares[_SCRAPYS] = None
+        if not ours:
+            middlewares[_OURS] = position
+        # Not above the priority that it has: a spider's or command line's
+        # value replaces the whole dict, and went into it already.
+        settings.set(_MIDDLEWARES, middlewares, settings.getpriority(_MIDDLEWARES) or 0)
+
+
+def _keys_of(component: type, components: dict[Any, Any]) -> list[Any]:
+    """The keys of a component dict that mean *component*: the class or its paths."""
+    return [key for key in components if _load(key) is component]
+
+
+def _load(key: Any) -> Any:
+    try:
+        return load_object(key)
+    except Exception:
+        # Scrapy says so, where it matters; what is switched off need not exist.
+        return None

@@ -1,0 +1,27 @@
+"""What this package raises."""
+
+from __future__ import annotations
+
+from scrapy.exceptions import IgnoreRequest
+
+from scrapy_rep.rep.verdict import Verdict
+
+
+class RobotsForbidden(IgnoreRequest):
+    """A request that robots.txt refuses; arrives at its errback.
+
+    :attr:`verdict` says why: which line of which file, or what kept us from
+    knowing.
+    """
+
+    def __init__(self, verdict: Verdict) -> None:
+        super().__init__(f"Forbidden by robots.txt: {verdict}")
+        self.verdict = verdict
+
+
+class ConfigurationError(ValueError):
+    """A setting that makes no sense, or settings that contradict each other.
+
+    Raised when a crawl starts, never while it runs. The message names the
+    setting, the value and what is accepted.
+    """

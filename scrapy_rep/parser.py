@@ -1,0 +1,47 @@
+"""The package's parser behind Scrapy's own interface, for ``ROBOTSTXT_PARSER``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrapy.robotstxt import RobotParser
+from scrapy.utils.python import to_unicode
+
+from scrapy_rep.rep.agents import Agents, token_of_user_agent
+from scrapy_rep.rep.dialects import RFC9309
+from scrapy_rep.rep.robotstxt import RobotsTxt
+from scrapy_rep.settings import read_dialect
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+
+class RepRobotParser(RobotParser):
+    """:class:`~scrapy_rep.RobotsTxt` as a :class:`scrapy.robotstxt.RobotParser`.
+
+    Works with Scrapy's own middleware too. User agents may be product tokens
+    or whole User-Agent headers, of which the product token is taken; one that
+    names no crawler (a browser's) has no group but everyone's.
+    """
+
+    def __init__(self, robots: RobotsTxt) -> None:
+        #: What was parsed.
+        self.robots = robots
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler | None, robotstxt_body: bytes) -> RepRobotParser:
+        """Parse *robotstxt_body* in the dialect of *crawler*'s settings."""
+        dialect = RFC9309 if crawler is None else read_dialect(crawler.settings)
+        return cls(RobotsTxt.parse(robotstxt_body, dialect))
+
+    def allowed(self, url: str | bytes, user_agent: str | bytes) -> bool:
+        """Whether *user_agent* may access *url*."""
+        return self.robots.allowed(url, _agents(user_agent))
+
+    def crawl_delay(self, user_agent: str | bytes) -> float | None:
+        """The Crawl-delay for *user_agent* in seconds, ``None`` where there is none."""
+        return self.robots.crawl_delay(_agents(user_agent))
+
+
+def _agents(user_agent: str | bytes) -> Agents:
+    return token_of_user_agent(to_unicode(user_agent, "latin-1")) or ()

@@ -1,0 +1,202 @@
+"""From the body of a robots.txt to rules, with whatever parser can read it.
+
+The parser that was chosen is asked first, then ``REP_FALLBACK_PARSER``, then,
+where somebody else's was chosen, ours. A parser that raises, when it reads or
+when it is asked later, hands over to the next; when none is left, the origin
+is refused: what cannot be read cannot allow anything.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from scrapy.utils.misc import build_from_crawler
+from scrapy.utils.python import global_object_name
+
+from scrapy_rep.exceptions import ConfigurationError
+from scrapy_rep.foreign import ForeignRules, too_costly
+from scrapy_rep.parser import RepRobotParser
+from scrapy_rep.rep.agents import Agents
+from scrapy_rep.rep.dialects import Dialect
+from scrapy_rep.rep.lines import within_limit
+from scrapy_rep.rep.policy import Rules
+from scrapy_rep.rep.robotstxt import RobotsTxt
+from scrapy_rep.rep.text import printable
+from scrapy_rep.rep.urls import Origin, is_robots_txt
+from scrapy_rep.rep.verdict import Reason, Verdict
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+    from scrapy.robotstxt import RobotParser
+
+    from scrapy_rep.settings import RepSettings
+
+logger = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
+
+
+class RulesReader:
+    """Reads bodies for one crawl."""
+
+    def __init__(self, crawler: Crawler, settings: RepSettings) -> None:
+        self._crawler = crawler
+        self._settings = settings
+        chosen = settings.parser or RepRobotParser
+        candidates = (chosen, settings.fallback_parser, RepRobotParser)
+        # dict, as a set that keeps the order
+        self._parsers = tuple(dict.fromkeys(parser for parser in candidates if parser))
+        for parser in self._parsers:
+            if parser is not RepRobotParser:
+                _check_usable(parser, crawler)
+
+    def read(self, origin: Origin, body: bytes) -> CheckedRules:
+        """What *body*, the robots.txt of *origin*, says. Never raises."""
+        return CheckedRules(self._readings(origin, body), self._settings.dialect, self._report)
+
+    def _readings(self, origin: Origin, body: bytes) -> Iterator[_Reading]:
+        for parser in self._parsers:
+            if parser is RepRobotParser:
+                yield _Reading(origin, parser, partial(self._read, body))
+            elif (cost := too_costly(body)) is None:
+                yield _Reading(origin, parser, partial(self._read_foreign, parser, body))
+            else:
+                self._report_cost(origin, parser, cost)
+
+    def _read(self, body: bytes) -> RobotsTxt:
+        return RobotsTxt.parse(body, self._settings.dialect, max_size=self._settings.max_size)
+
+    def _read_foreign(self, parser: type[RobotParser], body: bytes) -> ForeignRules:
+        body = within_limit(body, self._settings.max_size)
+        return ForeignRules.parse(parser, self._crawler, body, self._settings.dialect)
+
+    def _report(self, reading: _Reading, error: Exception) -> None:
+        self._count(f"robotstxt/parser_error_count/{global_object_name(reading.parser)}")
+        logger.warning(
+            "%(parser)s failed on %(url)s (%(error)s); another parser is asked, or the "
+            "origin refused. Please report the file to the parser's authors.",
+            {
+                "parser": global_object_name(reading.parser),
+                "url": printable(reading.origin.robots_url),
+                "error": printable(f"{type(error).__name__}: {error}"),
+            },
+            exc_info=error,
+            extra={"spider": self._crawler.spider},
+        )
+
+    def _report_cost(self, origin: Origin, parser: type[RobotParser], cost: str) -> None:
+        self._count("robotstxt/too_costly_count")
+        logger.warning(
+            "%(parser)s is not asked about %(url)s: %(cost)s",
+            {
+                "parser": global_object_name(parser),
+                "url": printable(origin.robots_url),
+                "cost": cost,
+            },
+            extra={"spider": self._crawler.spider},
+        )
+
+    def _count(self, key: str) -> None:
+        assert self._crawler.stats is not None
+        self._crawler.stats.inc_value(key)
+
+
+def _check_usable(parser: type[RobotParser], crawler: Crawler) -> None:
+    """Refuse to start with a parser that lacks something it needs to be installed."""
+    try:
+        build_from_crawler(parser, crawler, b"")
+    except Exception as error:
+        raise ConfigurationError(
+            f"{global_object_name(parser)}, of ROBOTSTXT_PARSER or REP_FALLBACK_PARSER, "
+            f"cannot be used: {error}"
+        ) from error
+
+
+class _Reading(NamedTuple):
+    """One parser's turn at one body."""
+
+    origin: Origin
+    parser: type[RobotParser]
+    read: Callable[[], RobotsTxt | ForeignRules]
+
+
+class CheckedRules:
+    """Rules that go on with the next parser's when the one behind them raises."""
+
+    __slots__ = ("_dialect", "_reading", "_readings", "_report", "_rules")
+
+    def __init__(
+        self,
+        readings: Iterator[_Reading],
+        dialect: Dialect,
+        report: Callable[[_Reading, Exception], None],
+    ) -> None:
+        self._readings = readings
+        self._dialect = dialect
+        self._report = report
+        self._reading: _Reading | None = None
+        self._rules: Rules = self._next()
+
+    def allowed(self, url: str, agents: Agents) -> bool:
+        """Whether *agents* may access *url*."""
+        return self._ask(lambda rules: rules.allowed(url, agents))
+
+    def verdict(self, url: str, agents: Agents) -> Verdict:
+        """The same, with what it rests on."""
+        return self._ask(lambda rules: rules.verdict(url, agents))
+
+    def crawl_delay(self, agents: Agents) -> float | None:
+        """Seconds that *agents* are asked to wait between requests."""
+        return self._ask(lambda rules: rules.crawl_delay(agents))
+
+    @property
+    def robot_parser(self) -> RobotParser | None:
+        """The parser that is asked at present, for the ``robots_parsed`` signal."""
+        if isinstance(self._rules, RobotsTxt):
+            return RepRobotParser(self._rules)
+        return self._rules.parser if isinstance(self._rules, ForeignRules) else None
+
+    @property
+    def robots(self) -> RobotsTxt | None:
+        """The file as our own parser read it; ``None`` where another one did."""
+        return self._rules if isinstance(self._rules, RobotsTxt) else None
+
+    def _ask(self, question: Callable[[Rules], _T]) -> _T:
+        while True:
+            try:
+                return question(self._rules)
+            except Exception as error:
+                # Unreadable raises nothing, so this ends.
+                assert self._reading is not None
+                self._report(self._reading, error)
+                self._rules = self._next()
+
+    def _next(self) -> Rules:
+        for reading in self._readings:
+            self._reading = reading
+            try:
+                return reading.read()
+            except Exception as error:
+                self._report(reading, error)
+        return _Unreadable(self._dialect)
+
+
+class _Unreadable:
+    """The rules of a file that no parser could read: nothing is allowed."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._dialect = dialect
+
+    def allowed(self, url: str, agents: Agents) -> bool:
+        return self.verdict(url, agents).allowed
+
+    def verdict(self, url: str, agents: Agents) -> Verdict:
+        if is_robots_txt(url, self._dialect):
+            return Verdict(True, Reason.ROBOTS_TXT_ITSELF)
+        return Verdict(False, Reason.UNREADABLE)
+
+    def crawl_delay(self, agents: Agents) -> float | None:
+        return None

@@ -1,0 +1,264 @@
+"""Every setting of this package: name, default, check.
+
+The only place that reads ``crawler.settings``. A value that makes no sense
+raises :exc:`~scrapy_rep.exceptions.ConfigurationError` when the crawl starts.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar, cast
+
+from scrapy.robotstxt import RobotParser
+from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
+from scrapy.utils.conf import build_component_list
+from scrapy.utils.misc import load_object
+
+from scrapy_rep.exceptions import ConfigurationError
+from scrapy_rep.rep.access import MAX_REDIRECTS
+from scrapy_rep.rep.agents import check_token
+from scrapy_rep.rep.dialects import DIALECTS, MIN_PARSED_SIZE, Access, Dialect
+
+logger = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
+
+#: Name and default of every setting whose name starts with ``REP_``.
+DEFAULTS: dict[str, Any] = {
+    "REP_AGENT_TOKENS": [],
+    "REP_DIALECT": "rfc9309",
+    "REP_FALLBACK_PARSER": "scrapy.robotstxt.ProtegoRobotParser",
+    "REP_FETCH_META_KEYS": [
+        "proxy",
+        "bindaddress",
+        "http_user",
+        "http_pass",
+        "http_auth_domain",
+        "ftp_user",
+        "ftp_password",
+        "ftp_passive",
+    ],
+    "REP_FETCH_TIMEOUT": 15.0,
+    "REP_MAX_AGE": None,
+    "REP_MAX_ORIGINS": 10_000,
+    "REP_MAX_REDIRECTS": MAX_REDIRECTS,
+    "REP_MAX_SIZE": MIN_PARSED_SIZE,
+    "REP_RETRY_DELAY": 60.0,
+    "REP_STATUS_OVERRIDES": {},
+}
+
+# What REP_STATUS_OVERRIDES takes for a status.
+_OVERRIDES = {
+    "allow": Access.UNAVAILABLE,
+    "unavailable": Access.UNAVAILABLE,
+    "unreachable": Access.UNREACHABLE,
+    "disallow": Access.DISALLOWED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RepSettings:
+    """The settings of one crawl, checked. Times are seconds, sizes octets."""
+
+    agent_tokens: tuple[str, ...]
+    dialect: Dialect
+    #: The parser that was chosen, ``None`` for the default: ours.
+    parser: type[RobotParser] | None
+    fallback_parser: type[RobotParser] | None
+    fetch_meta_keys: tuple[str, ...]
+    fetch_timeout: float
+    max_age: float
+    max_origins: int
+    max_redirects: int
+    max_size: int
+    retry_delay: float
+    status_overrides: Mapping[int, Access]
+    robotstxt_user_agent: str | None
+    default_user_agent: str | None
+    user_agent: str | None
+
+    @classmethod
+    def read(cls, settings: BaseSettings) -> RepSettings:
+        """Read and check *settings*.
+
+        Raises :exc:`~scrapy_rep.exceptions.ConfigurationError` that names the
+        setting, the value and what is accepted.
+        """
+        _warn_about_unknown(settings)
+        dialect = read_dialect(settings)
+        max_age = _read(settings, "REP_MAX_AGE", _optional(_positive_number))
+        return cls(
+            agent_tokens=_read(settings, "REP_AGENT_TOKENS", tokens),
+            dialect=dialect,
+            parser=_parser(settings),
+            fallback_parser=_read(settings, "REP_FALLBACK_PARSER", _optional(_robot_parser)),
+            fetch_meta_keys=_read(settings, "REP_FETCH_META_KEYS", _strings),
+            fetch_timeout=_read(settings, "REP_FETCH_TIMEOUT", _positive_number),
+            max_age=dialect.lifetime if max_age is None else max_age,
+            max_origins=_read(settings, "REP_MAX_ORIGINS", _integer(at_least=1)),
+            max_redirects=_read(
+                settings,
+                "REP_MAX_REDIRECTS",
+                _integer(at_least=MAX_REDIRECTS, because="RFC 9309 §2.3.1.2"),
+            ),
+            max_size=_read(
+                settings,
+                "REP_MAX_SIZE",
+                _integer(at_least=MIN_PARSED_SIZE, because="500 KiB, RFC 9309 §2.5"),
+            ),
+            retry_delay=_read(settings, "REP_RETRY_DELAY", _positive_number),
+            status_overrides=_read(settings, "REP_STATUS_OVERRIDES", _status_overrides),
+            robotstxt_user_agent=settings.get("ROBOTSTXT_USER_AGENT"),
+            default_user_agent=_user_agent_header(settings),
+            user_agent=settings.get("USER_AGENT"),
+        )
+
+
+def tokens(value: object) -> tuple[str, ...]:
+    """*value*, one product token or a list of them, as a tuple.
+
+    Raises :exc:`ValueError` for a token that can match no group.
+    """
+    if isinstance(value, str):
+        # As Scrapy reads lists from the command line: -s REP_AGENT_TOKENS=a,b
+        value = [part.strip() for part in value.split(",")] if value else []
+    if not isinstance(value, Sequence):
+        raise ValueError("accepted: one product token or a list of them")
+    return tuple(check_token(token) for token in value)
+
+
+def obeys_robotstxt(settings: BaseSettings) -> bool:
+    """Whether the crawl is to obey robots.txt at all."""
+    return settings.getbool("ROBOTSTXT_OBEY")
+
+
+def downloader_middlewares(settings: BaseSettings) -> list[Any]:
+    """What is enabled as a downloader middleware, as objects."""
+    # Scrapy 2.15 gave getwithbase() a longer name.
+    with_base = getattr(settings, "get_component_priority_dict_with_base", None)
+    components = (with_base or settings.getwithbase)("DOWNLOADER_MIDDLEWARES")
+    return [load_object(component) for component in build_component_list(components)]
+
+
+def read_dialect(settings: BaseSettings) -> Dialect:
+    """The dialect that ``REP_DIALECT`` names."""
+    return _read(settings, "REP_DIALECT", _dialect)
+
+
+def _read(settings: BaseSettings, name: str, check: Callable[[Any], _T]) -> _T:
+    # Not settings.get(): to that, None is as good as nothing, and the default.
+    return _checked(name, settings[name] if name in settings else DEFAULTS[name], check)
+
+
+def _checked(name: str, value: Any, check: Callable[[Any], _T]) -> _T:
+    try:
+        return check(value)
+    except (ValueError, TypeError) as error:
+        raise ConfigurationError(f"{name} = {value!r}: {error}") from None
+
+
+def _parser(settings: BaseSettings) -> type[RobotParser] | None:
+    """ROBOTSTXT_PARSER; Scrapy's default for it is nobody's choice, so means ours."""
+    name = "ROBOTSTXT_PARSER"
+    if (settings.getpriority(name) or 0) <= SETTINGS_PRIORITIES["default"]:
+        return None
+    return _checked(name, settings.get(name), _robot_parser)
+
+
+def _user_agent_header(settings: BaseSettings) -> str | None:
+    """The User-Agent of DEFAULT_REQUEST_HEADERS, which goes before all others."""
+    for name, value in settings.getdict("DEFAULT_REQUEST_HEADERS").items():
+        if name.lower() == "user-agent" and value:
+            return str(value)
+    return None
+
+
+def _warn_about_unknown(settings: BaseSettings) -> None:
+    for name in settings:
+        if isinstance(name, str) and name.startswith("REP_") and name not in DEFAULTS:
+            close = difflib.get_close_matches(name, DEFAULTS, n=1)
+            logger.warning(
+                "Unknown setting %(name)s%(hint)s",
+                {"name": name, "hint": f", did you mean {close[0]}?" if close else ""},
+            )
+
+
+# -- checks: the value, or a ValueError that says what is accepted -------------
+
+
+def _dialect(value: object) -> Dialect:
+    if not isinstance(value, str) or value not in DIALECTS:
+        raise ValueError(f"accepted: {', '.join(DIALECTS)}")
+    return DIALECTS[value]
+
+
+def _positive_number(value: object) -> float:
+    try:
+        number = float(cast(Any, value))
+    except (TypeError, ValueError, OverflowError):
+        number = 0.0
+    if not 0 < number < float("inf"):
+        raise ValueError("accepted: a number of seconds above 0")
+    return number
+
+
+def _integer(*, at_least: int, because: str = "") -> Callable[[object], int]:
+    def check(value: object) -> int:
+        accepted = f"accepted: an integer, at least {at_least}"
+        if because:
+            accepted += f" ({because})"
+        try:
+            number = int(cast(Any, value))
+        except (TypeError, ValueError, OverflowError):
+            raise ValueError(accepted) from None
+        if number < at_least or (isinstance(value, float) and number != value):
+            raise ValueError(accepted)
+        return number
+
+    return check
+
+
+def _optional(check: Callable[[Any], _T]) -> Callable[[Any], _T | None]:
+    return lambda value: None if value is None or value == "" else check(value)
+
+
+def _strings(value: object) -> tuple[str, ...]:
+    if isinstance(value, str):
+        value = [part.strip() for part in value.split(",")]
+    if not isinstance(value, Sequence) or not all(isinstance(key, str) for key in value):
+        raise ValueError("accepted: a list of names of request meta keys")
+    return tuple(value)
+
+
+def _status_overrides(value: object) -> dict[int, Access]:
+    accepted = f"accepted: a dict of HTTP status to one of {', '.join(_OVERRIDES)}"
+    if isinstance(value, str):
+        # As Scrapy reads dicts from the command line: JSON, whose keys are strings.
+        try:
+            value = json.loads(value)
+        except ValueError:
+            raise ValueError(accepted) from None
+    if not isinstance(value, Mapping):
+        raise ValueError(accepted)
+    overrides: dict[int, Access] = {}
+    for status, access in value.items():
+        known = isinstance(access, str) and access in _OVERRIDES
+        if not str(status).isdecimal() or not known:
+            raise ValueError(f"{accepted}; not {status!r}: {access!r}")
+        overrides[int(status)] = _OVERRIDES[access]
+    return overrides
+
+
+def _robot_parser(value: Any) -> type[RobotParser]:
+    accepted = "accepted: the import path of a subclass of scrapy.robotstxt.RobotParser"
+    try:
+        parser = load_object(value)
+    except Exception as error:
+        raise ValueError(f"cannot be loaded ({error}); {accepted}") from None
+    if not isinstance(parser, type) or not issubclass(parser, RobotParser):
+        raise ValueError(accepted)
+    return parser

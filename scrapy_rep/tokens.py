@@ -1,0 +1,70 @@
+"""Whom a request is made as: the product tokens that choose its group."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrapy import Request
+from scrapy.utils.python import to_unicode
+
+from scrapy_rep.exceptions import ConfigurationError
+from scrapy_rep.rep.agents import token_of_user_agent
+from scrapy_rep.settings import tokens
+
+if TYPE_CHECKING:
+    from scrapy import Spider
+
+    from scrapy_rep.settings import RepSettings
+
+#: Request meta key and spider attribute.
+AGENT_TOKENS = "robots_agent_tokens"
+
+
+class AgentTokens:
+    """The product tokens of one spider's requests, in order of preference.
+
+    From the first of these that is set: request meta ``robots_agent_tokens``,
+    spider attribute ``robots_agent_tokens``, ``REP_AGENT_TOKENS``,
+    ``ROBOTSTXT_USER_AGENT``, and the User-Agent that will be sent: the
+    request's, that of DEFAULT_REQUEST_HEADERS, the spider's ``user_agent``,
+    ``USER_AGENT``. Without any, only the group for everyone is about us.
+    """
+
+    def __init__(self, settings: RepSettings, spider: Spider | None) -> None:
+        # What was declared; None where the User-Agent tells.
+        self._declared: tuple[str, ...] | None = _of_spider(spider) or settings.agent_tokens or None
+        if self._declared is None and settings.robotstxt_user_agent:
+            self._declared = _of_user_agent(settings.robotstxt_user_agent)
+        self._sent_by_default = _of_user_agent(
+            settings.default_user_agent
+            or getattr(spider, "user_agent", None)
+            or settings.user_agent
+        )
+
+    def of(self, request: Request) -> tuple[str, ...]:
+        """The tokens for *request*.
+
+        Raises :exc:`ValueError` for a token in its meta that no group can name.
+        """
+        if AGENT_TOKENS in request.meta:
+            return tokens(request.meta[AGENT_TOKENS])
+        if self._declared is not None:
+            return self._declared
+        if "User-Agent" in request.headers:
+            return _of_user_agent(to_unicode(request.headers["User-Agent"] or b"", "latin-1"))
+        return self._sent_by_default
+
+
+def _of_spider(spider: Spider | None) -> tuple[str, ...]:
+    value = getattr(spider, AGENT_TOKENS, None)
+    if value is None:
+        return ()
+    try:
+        return tokens(value)
+    except ValueError as error:
+        raise ConfigurationError(f"spider.{AGENT_TOKENS} = {value!r}: {error}") from None
+
+
+def _of_user_agent(header: str | None) -> tuple[str, ...]:
+    token = token_of_user_agent(header) if header else None
+    return (token,) if token else ()

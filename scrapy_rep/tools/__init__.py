@@ -1,0 +1,1 @@
+"""What people run: the ``scrapy robots`` command and its parts."""

@@ -1,0 +1,1 @@
+"""``scrapy robots demo``: a real crawl over real sites, every outcome checked."""

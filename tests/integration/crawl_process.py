@@ -1,0 +1,197 @@
+"""A crawl in a process of its own: a job as JSON on stdin, what happened as JSON on stdout.
+
+A process of its own, because a process has one reactor, and to see its memory.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import resource
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import scrapy
+from scrapy import signals
+from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
+from scrapy.http import Response
+from scrapy.utils.asyncio import call_later
+from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
+
+from scrapy_rep import RobotsForbidden, RobotsTxt
+
+# Loop set-ups by name: settings that make them.
+SETUPS: dict[str, dict[str, Any]] = {
+    "asyncio": {},
+    "select": {"TWISTED_REACTOR": "twisted.internet.selectreactor.SelectReactor"},
+    "reactorless": {"TWISTED_REACTOR_ENABLED": False},
+}
+
+
+def peak_memory() -> int:
+    """The most memory this process has had so far, in octets."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        # On Linux, ru_maxrss has in it what the parent had when it started us.
+        lines = status.read_text().splitlines()
+        (peak,) = (line.split()[1] for line in lines if line.startswith("VmHWM:"))
+        return int(peak) * 1024
+    # Octets on macOS.
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+class JobSpider(scrapy.Spider):
+    """Asks for the warm-up pages, then for all pages of the job at once."""
+
+    name = "job"
+    job: dict[str, Any]
+    allowed_domains: list[str]
+
+    @classmethod
+    def from_crawler(cls, crawler: Any, *args: Any, **kwargs: Any) -> JobSpider:
+        spider: JobSpider = super().from_crawler(crawler, *args, **kwargs)
+        for name, value in spider.job.get("spider", {}).items():
+            setattr(spider, name, value)
+        spider.outcomes = {}
+        spider.robots_bytes = 0
+        spider.warm = len(spider.job.get("warm_up", []))
+        spider.memory_before = 0
+        spider.longest_step = 0.0
+        crawler.signals.connect(spider.count_bytes, signals.bytes_received)
+        return spider
+
+    outcomes: dict[str, dict[str, Any]]
+    robots_bytes: int
+    warm: int
+    memory_before: int
+    longest_step: float
+    pages_started = 0.0
+
+    async def start(self) -> AsyncIterator[scrapy.Request]:
+        for url in self.job.get("warm_up", []):
+            yield self.request({"url": url}, self.warmed_up)
+        if not self.warm:
+            for request in self.pages():
+                yield request
+
+    def warmed_up(self, response: Response) -> Iterator[scrapy.Request]:
+        self.warm -= 1
+        if not self.warm:
+            self.tick(time.thread_time())
+            self.memory_before = peak_memory()
+            self.robots_bytes = 0
+            yield from self.pages()
+
+    def pages(self) -> Iterator[scrapy.Request]:
+        self.pages_started = time.monotonic()
+        for page in self.job["pages"]:
+            yield self.request(page, self.fetched)
+
+    def request(self, page: dict[str, Any], callback: Any) -> scrapy.Request:
+        return scrapy.Request(
+            page["url"],
+            callback=callback,
+            errback=self.failed,
+            meta={"job_url": page["url"], "handle_httpstatus_all": True} | page.get("meta", {}),
+            headers=page.get("headers"),
+            dont_filter=True,
+        )
+
+    def tick(self, last: float) -> None:
+        """Note how much processor time the loop has used since the *last* tick."""
+        now = time.thread_time()
+        self.longest_step = max(self.longest_step, now - last)
+        call_later(0.002, self.tick, now)
+
+    def count_bytes(self, data: bytes, request: scrapy.Request) -> None:
+        if request.url.endswith("/robots.txt"):
+            self.robots_bytes += len(data)
+
+    def fetched(self, response: Response) -> None:
+        self.note(response.meta["job_url"], {"outcome": "fetched", "status": response.status})
+
+    def failed(self, failure: Failure) -> None:
+        error = failure.value
+        outcome: dict[str, Any] = {"outcome": "failed", "text": repr(error)}
+        if isinstance(error, RobotsForbidden):
+            verdict = error.verdict
+            outcome = {
+                "outcome": "refused",
+                "reason": verdict.reason.value,
+                "line": verdict.line,
+                "text": str(verdict),
+            }
+        self.note(failure.request.meta["job_url"], outcome)  # type: ignore[attr-defined]
+
+    def note(self, url: str, outcome: dict[str, Any]) -> None:
+        outcome["times"] = self.outcomes.get(url, {"times": 0})["times"] + 1
+        outcome["seconds"] = time.monotonic() - self.pages_started
+        self.outcomes[url] = outcome
+
+
+def fail(*_: Any, **__: Any) -> None:
+    """What our parser would do if it had a bug."""
+    raise RuntimeError("our own parser fails")
+
+
+class _Lines(logging.Handler):
+    """Log records as lines, for the tests to read."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.INFO)
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.lines.append(f"{record.levelname} {record.name} {record.getMessage()}")
+        if record.exc_info:
+            self.lines[-1] += f" {record.exc_info[1]!r}"
+
+
+def main() -> None:
+    """Run the job of stdin."""
+    job = json.load(sys.stdin)
+    if job["own_parser_fails"]:
+        RobotsTxt.parse = fail  # type: ignore[method-assign, assignment]
+    setup = SETUPS[job["setup"]]
+    settings = {
+        "LOG_LEVEL": "INFO",
+        "TELNETCONSOLE_ENABLED": False,
+        "ADDONS": {"scrapy_rep.Addon": 500},
+        "CONCURRENT_REQUESTS": 200,
+        "CONCURRENT_REQUESTS_PER_DOMAIN": 100,
+        "RETRY_ENABLED": False,
+        **setup,
+        **job.get("settings", {}),
+    }
+    make = CrawlerProcess if "TWISTED_REACTOR" in setup else AsyncCrawlerProcess
+    process = make(settings)
+    lines = _Lines()
+    logging.getLogger().addHandler(lines)
+    crawler = process.create_crawler(JobSpider)
+    crawl = process.crawl(crawler, job=job)
+    # Whoever starts crawls has to look how they end; Scrapy mentions what went
+    # wrong only when that is garbage, which may be too late.
+    if isinstance(crawl, Deferred):
+        crawl.addErrback(lambda failure: lines.lines.append(str(failure.value)))
+    process.start()
+    if not isinstance(crawl, Deferred) and crawl.exception():
+        lines.lines.append(str(crawl.exception()))
+    assert isinstance(crawler.spider, JobSpider), "\n".join(lines.lines)
+    assert crawler.stats is not None
+    result = {
+        "outcomes": crawler.spider.outcomes,
+        "stats": {key: str(value) for key, value in crawler.stats.get_stats().items()},
+        "log": lines.lines,
+        "memory_growth": peak_memory() - crawler.spider.memory_before,
+        "robots_bytes": crawler.spider.robots_bytes,
+        "longest_step": crawler.spider.longest_step,
+    }
+    json.dump(result, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,143 @@
+"""Crawls in a process of their own, and answers for them to get."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from scrapy_rep.tools.demo.server import Answer, Asked, http_response
+
+PAGE = http_response(200, b"<html>a page</html>", [("Content-Type", "text/html")])
+#: Refuses what starts with "/no".
+RULES = b"User-agent: *\nDisallow: /no\n"
+
+
+@dataclass(frozen=True)
+class Crawl:
+    """What happened: outcomes by URL, stats, log lines from INFO up, and costs."""
+
+    outcomes: dict[str, dict[str, Any]]
+    stats: dict[str, str]
+    log: list[str]
+    memory_growth: int
+    robots_bytes: int
+    longest_step: float
+
+    def outcome(self, url: str) -> str:
+        """``fetched``, ``refused`` or ``failed``; every page has one, once."""
+        found = self.outcomes.get(url)
+        assert found is not None, f"{url} was lost; log: {self.log}"
+        assert found["times"] == 1
+        return str(found["outcome"])
+
+    def our_log(self) -> list[str]:
+        """The log lines of this package."""
+        return [line for line in self.log if line.split()[1].startswith("scrapy_rep")]
+
+
+@dataclass(frozen=True)
+class Job:
+    """A crawl to be run."""
+
+    pages: list[dict[str, Any]]
+    setup: str
+    settings: dict[str, Any] = field(default_factory=dict)
+    spider: dict[str, Any] = field(default_factory=dict)
+    warm_up: list[str] = field(default_factory=list)
+    own_parser_fails: bool = False
+
+    def run(self, *, timeout: float = 100) -> Crawl:
+        """Run it in a process of its own."""
+        process = self.start(timeout=timeout)
+        assert process.returncode == 0, process.stderr[-5000:]
+        return Crawl(**json.loads(process.stdout))
+
+    def start(self, *, timeout: float = 100) -> subprocess.CompletedProcess[str]:
+        """The same, whatever comes of it."""
+        return subprocess.run(
+            [sys.executable, "-m", "tests.integration.crawl_process"],
+            cwd=Path(__file__).parents[2],
+            input=json.dumps(self.__dict__),
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
+
+
+def pages(*urls: str, **meta: Any) -> list[dict[str, Any]]:
+    """Pages of a job, all with the same *meta*."""
+    return [{"url": url, "meta": meta} for url in urls]
+
+
+def site(robots: Answer | bytes) -> Answer:
+    """A site with *robots* as its robots.txt, a whole response or code, and pages elsewhere."""
+
+    async def answer(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        if not asked.target.endswith("/robots.txt"):
+            writer.write(PAGE)
+        elif isinstance(robots, bytes):
+            writer.write(robots)
+        else:
+            await robots(asked, writer)
+
+    return answer
+
+
+def ok(body: bytes = RULES, *headers: tuple[str, str]) -> bytes:
+    """A 200 with *body*."""
+    return http_response(200, body, headers or [("Content-Type", "text/plain")])
+
+
+def gzipped(body: bytes) -> bytes:
+    """A 200 with *body*, gzip-encoded."""
+    return ok(gzip.compress(body), ("Content-Encoding", "gzip"))
+
+
+def redirect(location: str, status: int = 301) -> bytes:
+    """A redirect to *location*."""
+    return http_response(status, b"", [("Location", location)])
+
+
+async def hang(asked: Asked, writer: asyncio.StreamWriter) -> None:
+    """No answer, ever."""
+    await asyncio.sleep(3600)
+
+
+async def reset(asked: Asked, writer: asyncio.StreamWriter) -> None:
+    """The connection breaks."""
+    writer.transport.abort()
+
+
+def drip(octets: bytes, every: float) -> Answer:
+    """Headers at once, then one octet at a time, for good."""
+
+    async def answer(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
+        while True:
+            for octet in octets:
+                writer.write(bytes([octet]))
+                await writer.drain()
+                await asyncio.sleep(every)
+
+    return answer
+
+
+def stream(start: bytes, chunk: bytes, chunks: int | None) -> Answer:
+    """*start*, then *chunk* as often as is said, or for good; until the connection ends."""
+
+    async def answer(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n" + start)
+        written = 0
+        while chunks is None or written < chunks:
+            writer.write(chunk)
+            await writer.drain()
+            written += 1
+
+    return answer

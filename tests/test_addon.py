@@ -1,0 +1,104 @@
+"""The whole installation in one setting."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
+from scrapy.settings import Settings
+
+from scrapy_rep import Addon, RepMiddleware
+from scrapy_rep.settings import downloader_middlewares
+
+SCRAPYS = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
+OURS = "scrapy_rep.RepMiddleware"
+
+
+def updated(values: dict[str, Any] | None = None, priority: str = "project") -> Settings:
+    settings = Settings(values, priority)
+    Addon().update_settings(settings)
+    return settings
+
+
+def robots_middlewares(settings: Settings) -> list[Any]:
+    return [
+        middleware
+        for middleware in downloader_middlewares(settings)
+        if middleware in (RepMiddleware, RobotsTxtMiddleware)
+    ]
+
+
+def with_middlewares(middlewares: dict[Any, Any]) -> dict[str, Any]:
+    return {"DOWNLOADER_MIDDLEWARES": middlewares}
+
+
+@pytest.mark.parametrize(
+    "middlewares",
+    [
+        {},
+        {"scrapy.downloadermiddlewares.retry.RetryMiddleware": 10},
+        {SCRAPYS: None},
+        {SCRAPYS: 50},
+        {RobotsTxtMiddleware: 50},
+        {OURS: 120},
+        {RepMiddleware: 120},
+        {"scrapy_rep.middleware.RepMiddleware": 120},
+        {OURS: 120, SCRAPYS: 130},
+        {RepMiddleware: 120, RobotsTxtMiddleware: 130},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("priority", ["project", "spider", "cmdline"])
+def test_ours_takes_the_place_of_scrapys(middlewares: dict[Any, Any], priority: str) -> None:
+    settings = updated(with_middlewares(middlewares), priority)
+    assert robots_middlewares(settings) == [RepMiddleware]
+
+
+@pytest.mark.parametrize("ours", [OURS, RepMiddleware, "scrapy_rep.middleware.RepMiddleware"])
+def test_scrapys_stays_where_ours_is_switched_off(ours: Any) -> None:
+    assert robots_middlewares(updated(with_middlewares({ours: None}))) == [RobotsTxtMiddleware]
+
+
+@pytest.mark.parametrize(
+    ("middlewares", "position"),
+    [
+        ({}, 100),
+        ({SCRAPYS: None}, 100),
+        ({SCRAPYS: 50}, 50),
+        ({RobotsTxtMiddleware: 50}, 50),
+        ({OURS: 120}, 120),
+        ({OURS: 120, SCRAPYS: 50}, 120),
+    ],
+    ids=str,
+)
+def test_ours_stands_where_scrapys_stood(middlewares: dict[Any, Any], position: int) -> None:
+    settings = updated(with_middlewares(middlewares))
+    assert settings.getdict("DOWNLOADER_MIDDLEWARES")[OURS] == position
+
+
+def test_other_middlewares_are_left_alone() -> None:
+    other = "scrapy.downloadermiddlewares.retry.RetryMiddleware"
+    settings = updated(with_middlewares({other: 10}))
+    assert settings.getdict("DOWNLOADER_MIDDLEWARES") == {other: 10, SCRAPYS: None, OURS: 100}
+
+
+def test_doing_it_twice_changes_nothing() -> None:
+    settings = updated()
+    once = settings.copy_to_dict()
+    Addon().update_settings(settings)
+    assert settings.copy_to_dict() == once
+
+
+def test_robots_txt_is_obeyed_and_read_by_our_parser() -> None:
+    settings = updated()
+    assert settings.getbool("ROBOTSTXT_OBEY")
+    assert settings.get("ROBOTSTXT_PARSER") == "scrapy_rep.RepRobotParser"
+
+
+@pytest.mark.parametrize("priority", ["project", "spider", "cmdline"])
+def test_what_a_project_says_wins(priority: str) -> None:
+    parser = "scrapy.robotstxt.PythonRobotParser"
+    settings = updated({"ROBOTSTXT_OBEY": False, "ROBOTSTXT_PARSER": parser}, priority)
+    assert not settings.getbool("ROBOTSTXT_OBEY")
+    assert settings.get("ROBOTSTXT_PARSER") == parser

@@ -1,0 +1,83 @@
+"""Imports point one way."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import scrapy_rep
+
+PACKAGE = Path(scrapy_rep.__file__).parent
+MODULES = sorted(PACKAGE.rglob("*.py"))
+REP = [path for path in MODULES if path.is_relative_to(PACKAGE / "rep")]
+NOT_TOOLS = [path for path in MODULES if not path.is_relative_to(PACKAGE / "tools")]
+
+
+def _id(path: Path) -> str:
+    return str(path.relative_to(PACKAGE))
+
+
+def imported(path: Path) -> set[str]:
+    """The absolute names of the modules that *path* imports, wherever in it."""
+    package = ["scrapy_rep", *path.relative_to(PACKAGE).parent.parts]
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            start = package[: len(package) + 1 - node.level] if node.level else []
+            module = ".".join([*start, *filter(None, [node.module])])
+            # What is imported from a package may be a module of it.
+            names |= {module} | {f"{module}.{alias.name}" for alias in node.names}
+    return names
+
+
+def within(name: str, package: str) -> bool:
+    return f"{name}.".startswith(f"{package}.")
+
+
+def test_modules_are_found() -> None:
+    assert {"lines.py", "urls.py", "robotstxt.py"} <= {path.name for path in REP}
+    assert PACKAGE / "middleware.py" in NOT_TOOLS
+    assert len(NOT_TOOLS) < len(MODULES)
+
+
+def test_relative_imports_are_resolved() -> None:
+    assert "scrapy_rep.rep.dialects" in imported(PACKAGE / "rep" / "lines.py")
+    assert "scrapy_rep.rep.urls" in imported(PACKAGE / "middleware.py")
+
+
+@pytest.mark.parametrize("path", REP, ids=_id)
+def test_rep_imports_the_standard_library_and_itself_alone(path: Path) -> None:
+    foreign = {
+        name
+        for name in imported(path)
+        if name.partition(".")[0] not in sys.stdlib_module_names
+        and not within(name, "scrapy_rep.rep")
+    }
+    assert foreign == set()
+
+
+@pytest.mark.parametrize("path", REP, ids=_id)
+def test_rep_has_no_clock_no_network_and_no_log(path: Path) -> None:
+    banned = {"time", "datetime", "logging", "socket", "asyncio", "os", "threading", "subprocess"}
+    assert {name.partition(".")[0] for name in imported(path)} & banned == set()
+
+
+@pytest.mark.parametrize("path", NOT_TOOLS, ids=_id)
+def test_nothing_but_tools_imports_tools(path: Path) -> None:
+    assert [name for name in imported(path) if within(name, "scrapy_rep.tools")] == []
+
+
+@pytest.mark.parametrize(
+    ("module", "absent"),
+    [("scrapy_rep", "scrapy_rep.tools"), ("scrapy_rep", "twisted.internet.reactor")],
+)
+def test_a_fresh_interpreter_does_not_load(module: str, absent: str) -> None:
+    code = f"import sys, {module}; print({absent!r} in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"

@@ -1,0 +1,178 @@
+"""Every setting of this package: name, default, check."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from scrapy.robotstxt import ProtegoRobotParser, PythonRobotParser
+from scrapy.settings import Settings
+
+from scrapy_rep.exceptions import ConfigurationError
+from scrapy_rep.parser import RepRobotParser
+from scrapy_rep.rep.dialects import GOOGLE, RFC9309, Access
+from scrapy_rep.settings import DEFAULTS, RepSettings, obeys_robotstxt, tokens
+
+
+def read(**values: Any) -> RepSettings:
+    return RepSettings.read(Settings(values, priority="project"))
+
+
+def test_the_defaults() -> None:
+    settings = read()
+    assert settings.agent_tokens == ()
+    assert settings.dialect is RFC9309
+    assert settings.parser is None
+    assert settings.fallback_parser is ProtegoRobotParser
+    assert {"proxy", "bindaddress", "http_user", "http_pass", "http_auth_domain"} <= set(
+        settings.fetch_meta_keys
+    )
+    assert settings.fetch_timeout == 15.0
+    assert settings.max_age == 86_400
+    assert settings.max_redirects == 5
+    assert settings.max_size == 512_000
+    assert settings.status_overrides == {}
+
+
+ACCEPTED: list[tuple[str, Any, str, Any]] = [
+    ("REP_AGENT_TOKENS", "ExampleBot", "agent_tokens", ("ExampleBot",)),
+    ("REP_AGENT_TOKENS", "A, B", "agent_tokens", ("A", "B")),
+    ("REP_AGENT_TOKENS", ["A", "B"], "agent_tokens", ("A", "B")),
+    ("REP_AGENT_TOKENS", (), "agent_tokens", ()),
+    ("REP_AGENT_TOKENS", "", "agent_tokens", ()),
+    ("REP_DIALECT", "google", "dialect", GOOGLE),
+    ("REP_FALLBACK_PARSER", None, "fallback_parser", None),
+    ("REP_FALLBACK_PARSER", "", "fallback_parser", None),
+    ("REP_FALLBACK_PARSER", PythonRobotParser, "fallback_parser", PythonRobotParser),
+    ("REP_FETCH_META_KEYS", "proxy,bindaddress", "fetch_meta_keys", ("proxy", "bindaddress")),
+    ("REP_FETCH_META_KEYS", [], "fetch_meta_keys", ()),
+    ("REP_FETCH_TIMEOUT", "2.5", "fetch_timeout", 2.5),
+    ("REP_MAX_AGE", 60, "max_age", 60.0),
+    ("REP_MAX_AGE", "", "max_age", 86_400),
+    ("REP_MAX_ORIGINS", "1", "max_origins", 1),
+    ("REP_MAX_REDIRECTS", 20, "max_redirects", 20),
+    ("REP_MAX_SIZE", 1_000_000, "max_size", 1_000_000),
+    ("REP_RETRY_DELAY", 0.5, "retry_delay", 0.5),
+    (
+        "REP_STATUS_OVERRIDES",
+        {429: "unreachable", "403": "disallow", 500: "allow", 401: "unavailable"},
+        "status_overrides",
+        {
+            429: Access.UNREACHABLE,
+            403: Access.DISALLOWED,
+            500: Access.UNAVAILABLE,
+            401: Access.UNAVAILABLE,
+        },
+    ),
+    # As from the command line.
+    (
+        "REP_STATUS_OVERRIDES",
+        '{"429": "unreachable"}',
+        "status_overrides",
+        {429: Access.UNREACHABLE},
+    ),
+    (
+        "ROBOTSTXT_PARSER",
+        "scrapy.robotstxt.PythonRobotParser",
+        "parser",
+        PythonRobotParser,
+    ),
+    ("ROBOTSTXT_PARSER", "scrapy.robotstxt.ProtegoRobotParser", "parser", ProtegoRobotParser),
+    ("ROBOTSTXT_PARSER", "scrapy_rep.RepRobotParser", "parser", RepRobotParser),
+    ("ROBOTSTXT_USER_AGENT", "ExampleBot", "robotstxt_user_agent", "ExampleBot"),
+    ("USER_AGENT", "ExampleBot/1", "user_agent", "ExampleBot/1"),
+    ("DEFAULT_REQUEST_HEADERS", {"user-agent": "A/1"}, "default_user_agent", "A/1"),
+    ("DEFAULT_REQUEST_HEADERS", {"User-Agent": None}, "default_user_agent", None),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "field", "expected"), ACCEPTED)
+def test_a_value_that_makes_sense(name: str, value: Any, field: str, expected: Any) -> None:
+    assert getattr(read(**{name: value}), field) == expected
+
+
+SECONDS = "accepted: a number of seconds above 0"
+REFUSED: list[tuple[str, Any, str]] = [
+    ("REP_AGENT_TOKENS", "Example Bot", "is no product token"),
+    ("REP_AGENT_TOKENS", ["ExampleBot/1.0"], "is no product token"),
+    ("REP_AGENT_TOKENS", ["*"], "is no product token"),
+    ("REP_AGENT_TOKENS", "a,", "is no product token"),
+    ("REP_AGENT_TOKENS", [1], "is no product token"),
+    ("REP_AGENT_TOKENS", 1, "accepted: one product token or a list of them"),
+    ("REP_DIALECT", "RFC9309", "accepted: rfc9309, google"),
+    ("REP_DIALECT", None, "accepted: rfc9309, google"),
+    ("REP_DIALECT", ["google"], "accepted: rfc9309, google"),
+    ("REP_FALLBACK_PARSER", "no.such.Parser", "accepted: the import path of a subclass"),
+    ("REP_FALLBACK_PARSER", "scrapy.Spider", "accepted: the import path of a subclass"),
+    ("REP_FALLBACK_PARSER", 1, "accepted: the import path of a subclass"),
+    ("ROBOTSTXT_PARSER", "protego.Protego", "accepted: the import path of a subclass"),
+    ("REP_FETCH_META_KEYS", 1, "accepted: a list of names of request meta keys"),
+    ("REP_FETCH_META_KEYS", [1], "accepted: a list of names of request meta keys"),
+    *(
+        (name, value, SECONDS)
+        for name in ("REP_FETCH_TIMEOUT", "REP_RETRY_DELAY", "REP_MAX_AGE")
+        for value in (0, -1, "soon", "nan", float("inf"), 10**400, [1])
+    ),
+    ("REP_FETCH_TIMEOUT", None, SECONDS),
+    ("REP_MAX_ORIGINS", 0, "accepted: an integer, at least 1"),
+    ("REP_MAX_ORIGINS", "many", "accepted: an integer, at least 1"),
+    ("REP_MAX_ORIGINS", float("inf"), "accepted: an integer, at least 1"),
+    ("REP_MAX_ORIGINS", None, "accepted: an integer, at least 1"),
+    ("REP_MAX_REDIRECTS", 4, "accepted: an integer, at least 5 (RFC 9309 §2.3.1.2)"),
+    ("REP_MAX_SIZE", 511_999, "accepted: an integer, at least 512000 (500 KiB, RFC 9309 §2.5)"),
+    ("REP_STATUS_OVERRIDES", {429: "retry"}, "accepted: a dict of HTTP status to one of"),
+    ("REP_STATUS_OVERRIDES", {429: ["allow"]}, "accepted: a dict of HTTP status to one of"),
+    ("REP_STATUS_OVERRIDES", {"5xx": "allow"}, "accepted: a dict of HTTP status to one of"),
+    ("REP_STATUS_OVERRIDES", {-1: "allow"}, "accepted: a dict of HTTP status to one of"),
+    ("REP_STATUS_OVERRIDES", [429], "accepted: a dict of HTTP status to one of"),
+    ("REP_STATUS_OVERRIDES", "429=allow", "accepted: a dict of HTTP status to one of"),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "accepted"), REFUSED, ids=lambda value: ascii(value)[:30]
+)
+def test_a_value_that_makes_none_is_refused_with_name_value_and_what_is_accepted(
+    name: str, value: Any, accepted: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=re.escape(f"{name} = {value!r}: ")) as raised:
+        read(**{name: value})
+    assert accepted in str(raised.value)
+
+
+def test_every_setting_has_a_case_above() -> None:
+    assert set(DEFAULTS) <= {name for name, *_ in ACCEPTED}
+    assert set(DEFAULTS) <= {name for name, *_ in REFUSED}
+
+
+def test_a_lifetime_of_ones_own_is_kept_beside_the_dialects() -> None:
+    assert read(REP_DIALECT="google", REP_MAX_AGE=None).max_age == GOOGLE.lifetime
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("REP_MAX_SISE", ", did you mean REP_MAX_SIZE?"), ("REP_" + "X" * 20, "")],
+)
+def test_an_unknown_setting_is_warned_about(
+    name: str, hint: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    read(**{name: 1})
+    assert [record.getMessage() for record in caplog.records] == [f"Unknown setting {name}{hint}"]
+
+
+def test_known_settings_are_not_warned_about(caplog: pytest.LogCaptureFixture) -> None:
+    read(**DEFAULTS, REPORT=1)
+    assert caplog.records == []
+
+
+@pytest.mark.parametrize(
+    ("value", "obeys"), [(True, True), ("1", True), (False, False), (0, False)]
+)
+def test_whether_the_crawl_obeys(value: object, obeys: bool) -> None:
+    assert obeys_robotstxt(Settings({"ROBOTSTXT_OBEY": value})) is obeys
+
+
+def test_tokens_are_refused_on_their_own_too() -> None:
+    with pytest.raises(ValueError, match="'a b' is no product token"):
+        tokens(["a b"])
