@@ -28,6 +28,7 @@ from scrapy_rep.decompress import BrokenBody, decompress
 from scrapy_rep.rep.access import Failure, FetchResult
 from scrapy_rep.rep.text import printable
 from scrapy_rep.rep.urls import InvalidURL, Origin
+from scrapy_rep.stats import count
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -64,13 +65,11 @@ class RobotsTxtFetcher:
         try:
             return await self._follow(origin, asking)
         except _Expired:
-            error: Exception | None = None
             detail = f"no answer within {self._settings.fetch_timeout:g} s"
-        except Exception as exception:
-            error = exception
+        except Exception as error:
             detail = printable(f"{type(error).__name__}: {error}")
-        if error is not None and not isinstance(error, IgnoreRequest):
-            self._count(f"robotstxt/exception_count/{type(error)}")
+            if not isinstance(error, IgnoreRequest):
+                count(self._crawler, f"robotstxt/exception_count/{type(error)}")
         return FetchResult(origin.robots_url, failure=Failure.NO_ANSWER, detail=detail)
 
     async def _follow(self, origin: Origin, asking: Request) -> FetchResult:
@@ -84,7 +83,7 @@ class RobotsTxtFetcher:
             location = _location(response, hops[-1])
             if location is None:
                 return self._result(response, download, hops)
-            self._count("robotstxt/redirect_count")
+            count(self._crawler, "robotstxt/redirect_count")
             failure = self._why_not_follow(location, hops)
             hops.append(location)
             if failure is not None:
@@ -99,8 +98,8 @@ class RobotsTxtFetcher:
         return None
 
     def _result(self, response: Response, download: _Download, hops: list[str]) -> FetchResult:
-        self._count("robotstxt/response_count")
-        self._count(f"robotstxt/response_status_count/{response.status}")
+        count(self._crawler, "robotstxt/response_count")
+        count(self._crawler, f"robotstxt/response_status_count/{response.status}")
         body = b""
         # RFC 9309 §2.3.1.3, §2.3.1.4: of other answers, the status says all;
         # that their body is broken changes nothing.
@@ -157,10 +156,6 @@ class RobotsTxtFetcher:
             "download_warnsize": 0,
         }
         return Request(url, headers=headers, meta=meta, callback=NO_CALLBACK, priority=1000)
-
-    def _count(self, key: str) -> None:
-        assert self._crawler.stats is not None
-        self._crawler.stats.inc_value(key)
 
 
 def _location(response: Response, url: str) -> str | None:

@@ -19,6 +19,7 @@ from scrapy_rep.rep.dialects import Access
 from scrapy_rep.rep.policy import Policy
 from scrapy_rep.rep.text import printable
 from scrapy_rep.rep.urls import Origin
+from scrapy_rep.stats import count
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -83,10 +84,9 @@ class PolicyKeeper:
         return await maybe_deferred_to_future(mine)
 
     async def _fly(self, origin: Origin, asking: Request) -> None:
-        failed = FetchResult(origin.robots_url, failure=Failure.NO_ANSWER, detail="internal error")
-        policy = self._policy(origin, failed, Access.UNREACHABLE, None)
+        policy: Policy | None = None
         try:
-            self._count("robotstxt/request_count")
+            count(self._crawler, "robotstxt/request_count")
             result = await self._fetcher.fetch(origin, asking)
             policy = await self._land(origin, result, asking)
         except Exception:
@@ -97,13 +97,16 @@ class PolicyKeeper:
                 extra={"spider": self._crawler.spider},
             )
         finally:
+            # However it ends, nobody is left waiting.
+            if policy is None:
+                policy = self._refusing(origin)
             self._keep(policy)
             for waiter in self._waiting.pop(origin):
                 waiter.callback(policy)
 
     async def _land(self, origin: Origin, result: FetchResult, asking: Request) -> Policy:
         access = access_result(result, self._settings.dialect, self._settings.status_overrides)
-        self._count(f"robotstxt/access_count/{access.value}")
+        count(self._crawler, f"robotstxt/access_count/{access.value}")
         rules: CheckedRules | None = None
         if access is Access.SUCCESSFUL:
             rules = self._reader.read(origin, result.body)
@@ -119,6 +122,11 @@ class PolicyKeeper:
                 delay=self._settings.retry_delay,
             )
         return self._policy(origin, result, access, rules)
+
+    def _refusing(self, origin: Origin) -> Policy:
+        """What holds where we have failed, not the server."""
+        failed = FetchResult(origin.robots_url, failure=Failure.NO_ANSWER, detail="internal error")
+        return self._policy(origin, failed, Access.UNREACHABLE, None)
 
     def _policy(
         self, origin: Origin, result: FetchResult, access: Access, rules: CheckedRules | None
@@ -140,7 +148,7 @@ class PolicyKeeper:
 
     def _mention_oddities(self, origin: Origin, result: FetchResult, rules: CheckedRules) -> None:
         if len(result.body) > self._settings.max_size:
-            self._count("robotstxt/truncated_count")
+            count(self._crawler, "robotstxt/truncated_count")
             self._log(
                 logging.INFO,
                 "%(url)s has more than %(size)d octets; the rest is ignored (REP_MAX_SIZE)",
@@ -148,7 +156,7 @@ class PolicyKeeper:
                 size=self._settings.max_size,
             )
         if result.body.lstrip()[:20].lower().startswith(_HTML_STARTS):
-            self._count("robotstxt/html_count")
+            count(self._crawler, "robotstxt/html_count")
             self._log(
                 logging.WARNING,
                 "%(url)s is answered with an HTML page; lines in it that are no rules are ignored",
@@ -170,7 +178,3 @@ class PolicyKeeper:
     def _log(self, level: int, message: str, origin: Origin, **values: object) -> None:
         values["url"] = printable(origin.robots_url)
         logger.log(level, message, values, extra={"spider": self._crawler.spider})
-
-    def _count(self, key: str) -> None:
-        assert self._crawler.stats is not None
-        self._crawler.stats.inc_value(key)

@@ -19,6 +19,7 @@ from scrapy_rep.rep.text import printable
 from scrapy_rep.rep.urls import InvalidURL, Origin, is_robots_txt
 from scrapy_rep.rep.verdict import Reason, Verdict
 from scrapy_rep.settings import RepSettings, downloader_middlewares, obeys_robotstxt
+from scrapy_rep.stats import count
 from scrapy_rep.tokens import AgentTokens
 
 if TYPE_CHECKING:
@@ -95,9 +96,8 @@ class RepMiddleware:
             {"request": request, "verdict": verdict},
             extra={"spider": self._crawler.spider},
         )
-        assert self._crawler.stats is not None
-        self._crawler.stats.inc_value("robotstxt/forbidden")
-        self._crawler.stats.inc_value(f"robotstxt/forbidden/{verdict.reason.value}")
+        count(self._crawler, "robotstxt/forbidden")
+        count(self._crawler, f"robotstxt/forbidden/{verdict.reason.value}")
         return RobotsForbidden(verdict)
 
 

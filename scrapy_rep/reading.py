@@ -27,6 +27,7 @@ from scrapy_rep.rep.robotstxt import RobotsTxt
 from scrapy_rep.rep.text import printable
 from scrapy_rep.rep.urls import Origin, is_robots_txt
 from scrapy_rep.rep.verdict import Reason, Verdict
+from scrapy_rep.stats import count
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -74,7 +75,7 @@ class RulesReader:
         return ForeignRules.parse(parser, self._crawler, body, self._settings.dialect)
 
     def _report(self, reading: _Reading, error: Exception) -> None:
-        self._count(f"robotstxt/parser_error_count/{global_object_name(reading.parser)}")
+        count(self._crawler, f"robotstxt/parser_error_count/{global_object_name(reading.parser)}")
         logger.warning(
             "%(parser)s failed on %(url)s (%(error)s); another parser is asked, or the "
             "origin refused. Please report the file to the parser's authors.",
@@ -88,7 +89,7 @@ class RulesReader:
         )
 
     def _report_cost(self, origin: Origin, parser: type[RobotParser], cost: str) -> None:
-        self._count("robotstxt/too_costly_count")
+        count(self._crawler, "robotstxt/too_costly_count")
         logger.warning(
             "%(parser)s is not asked about %(url)s: %(cost)s",
             {
@@ -98,10 +99,6 @@ class RulesReader:
             },
             extra={"spider": self._crawler.spider},
         )
-
-    def _count(self, key: str) -> None:
-        assert self._crawler.stats is not None
-        self._crawler.stats.inc_value(key)
 
 
 def _check_usable(parser: type[RobotParser], crawler: Crawler) -> None:
@@ -158,11 +155,6 @@ class CheckedRules:
         if isinstance(self._rules, RobotsTxt):
             return RepRobotParser(self._rules)
         return self._rules.parser if isinstance(self._rules, ForeignRules) else None
-
-    @property
-    def robots(self) -> RobotsTxt | None:
-        """The file as our own parser read it; ``None`` where another one did."""
-        return self._rules if isinstance(self._rules, RobotsTxt) else None
 
     def _ask(self, question: Callable[[Rules], _T]) -> _T:
         while True:

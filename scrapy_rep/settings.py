@@ -123,12 +123,10 @@ def tokens(value: object) -> tuple[str, ...]:
 
     Raises :exc:`ValueError` for a token that can match no group.
     """
-    if isinstance(value, str):
-        # As Scrapy reads lists from the command line: -s REP_AGENT_TOKENS=a,b
-        value = [part.strip() for part in value.split(",")] if value else []
-    if not isinstance(value, Sequence):
+    listed = _listed(value)
+    if not isinstance(listed, Sequence):
         raise ValueError("accepted: one product token or a list of them")
-    return tuple(check_token(token) for token in value)
+    return tuple(check_token(token) for token in listed)
 
 
 def obeys_robotstxt(settings: BaseSettings) -> bool:
@@ -138,7 +136,7 @@ def obeys_robotstxt(settings: BaseSettings) -> bool:
 
 def downloader_middlewares(settings: BaseSettings) -> list[Any]:
     """What is enabled as a downloader middleware, as objects."""
-    # Scrapy 2.15 gave getwithbase() a longer name.
+    # Scrapy 2.16 gave getwithbase() a longer name.
     with_base = getattr(settings, "get_component_priority_dict_with_base", None)
     components = (with_base or settings.getwithbase)("DOWNLOADER_MIDDLEWARES")
     return [load_object(component) for component in build_component_list(components)]
@@ -227,11 +225,17 @@ def _optional(check: Callable[[Any], _T]) -> Callable[[Any], _T | None]:
 
 
 def _strings(value: object) -> tuple[str, ...]:
-    if isinstance(value, str):
-        value = [part.strip() for part in value.split(",")]
-    if not isinstance(value, Sequence) or not all(isinstance(key, str) for key in value):
+    listed = _listed(value)
+    if not isinstance(listed, Sequence) or not all(isinstance(key, str) for key in listed):
         raise ValueError("accepted: a list of names of request meta keys")
-    return tuple(value)
+    return tuple(listed)
+
+
+def _listed(value: object) -> object:
+    """Strings as Scrapy reads lists from the command line, ``-s REP_AGENT_TOKENS=a,b``."""
+    if not isinstance(value, str):
+        return value
+    return [part.strip() for part in value.split(",")] if value else []
 
 
 def _status_overrides(value: object) -> dict[int, Access]:

@@ -116,7 +116,6 @@ def test_ours_reads_by_default(caplog: pytest.LogCaptureFixture) -> None:
     assert rules.verdict(PRIVATE, "x").line == 2
     assert rules.allowed(PUBLIC, "x")
     assert rules.crawl_delay("x") == 3.0
-    assert rules.robots is not None
     assert isinstance(rules.robot_parser, RepRobotParser)
     assert reading.stats == {}
     assert warnings(caplog) == []
@@ -128,7 +127,7 @@ def test_the_parser_that_was_chosen_reads(parser: type[RobotParser]) -> None:
     rules = reading.reader.read(ORIGIN, BODY)
     assert rules.verdict(PRIVATE, "x") == Verdict(False, Reason.OTHER_PARSER)
     assert rules.allowed(PUBLIC, "x")
-    assert rules.robots is None
+    assert not isinstance(rules.robot_parser, RepRobotParser)
     assert isinstance(rules.robot_parser, parser)
     assert reading.stats == {}
 
@@ -178,7 +177,7 @@ def test_ours_is_asked_where_the_fallback_raises_too(parser: type[RobotParser]) 
     reading = Reading(ROBOTSTXT_PARSER=parser, REP_FALLBACK_PARSER=RaisesWhenAsked)
     rules = reading.reader.read(ORIGIN, BODY)
     assert rules.verdict(PRIVATE, "x").line == 2
-    assert rules.robots is not None
+    assert isinstance(rules.robot_parser, RepRobotParser)
 
 
 def test_ours_is_asked_where_there_is_no_fallback() -> None:
@@ -224,7 +223,6 @@ def test_an_origin_whose_file_no_parser_can_read_is_refused(ours_fails: None) ->
     assert rules.allowed(ITSELF, "x")
     assert rules.crawl_delay("x") is None
     assert rules.robot_parser is None
-    assert rules.robots is None
     assert reading.stats == {
         "parser_error_count/scrapy_rep.parser.RepRobotParser": 1,
         "parser_error_count/RaisesWhenReading": 1,

@@ -132,7 +132,7 @@ def test_credentials_do_not_follow_a_redirect_to_another_origin(
     Job(pages(f"{one.url}/yes", http_user="user", http_pass="secret"), loop).run()
     robots, page = one.asked
     assert (robots.target, page.target) == ("/robots.txt", "/yes")
-    # Scrapy knows these meta keys since 2.15; before, there is nothing to pass on.
+    # Scrapy knows these meta keys since 2.17; before, there is nothing to pass on.
     assert robots.headers.get("authorization") == page.headers.get("authorization")
     assert "authorization" not in other.asked[0].headers
 
