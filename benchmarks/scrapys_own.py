@@ -48,7 +48,11 @@ _SETTINGS = {
 }
 _MIDDLEWARES: dict[str, dict[str, Any]] = {
     "Scrapy's own": {},
-    "scrapy-rep": {"ADDONS": {"scrapy_rep.Addon": 500}, "REP_FETCH_TIMEOUT": 4},
+    "scrapy-rep": {
+        "ADDONS": {"scrapy_rep.Addon": 500},
+        "REP_FETCH_TIMEOUT": 4,
+        "REP_STORE": "memory",
+    },
 }
 _WIDTHS = (44, 38, 38)
 

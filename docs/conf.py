@@ -16,7 +16,7 @@ author = "The scrapy-rep developers"
 copyright = author  # noqa: A001
 release = scrapy_rep.__version__
 
-extensions = ["sphinx.ext.autodoc", "access_table"]
+extensions = ["sphinx.ext.autodoc", "access_table", "findings_table", "state_table"]
 exclude_patterns = ["_build"]
 html_theme = "sphinx_rtd_theme"
 # "dialect=RFC9309", not what is in it.

@@ -6,8 +6,25 @@ from scrapy_rep.addon import Addon
 from scrapy_rep.exceptions import ConfigurationError, RobotsForbidden
 from scrapy_rep.middleware import RepMiddleware
 from scrapy_rep.parser import RepRobotParser
-from scrapy_rep.rep.dialects import DIALECTS, GOOGLE, RFC9309, Access, Dialect
+from scrapy_rep.rep.dialects import (
+    DIALECTS,
+    GOOGLE,
+    KOSTER1994,
+    KOSTER1996,
+    RFC9309,
+    Access,
+    Dialect,
+)
+from scrapy_rep.rep.findings import Finding, FindingKind, Severity
+from scrapy_rep.rep.lines import Field
 from scrapy_rep.rep.policy import Policy
+from scrapy_rep.rep.records import (
+    CleanParam,
+    OtherRecord,
+    RequestRate,
+    TimeWindow,
+    UsagePreferences,
+)
 from scrapy_rep.rep.robotstxt import RobotsTxt
 from scrapy_rep.rep.urls import Origin
 from scrapy_rep.rep.verdict import Reason, Verdict
@@ -15,18 +32,29 @@ from scrapy_rep.rep.verdict import Reason, Verdict
 __all__ = [
     "DIALECTS",
     "GOOGLE",
+    "KOSTER1994",
+    "KOSTER1996",
     "RFC9309",
     "Access",
     "Addon",
+    "CleanParam",
     "ConfigurationError",
     "Dialect",
+    "Field",
+    "Finding",
+    "FindingKind",
     "Origin",
+    "OtherRecord",
     "Policy",
     "Reason",
     "RepMiddleware",
     "RepRobotParser",
+    "RequestRate",
     "RobotsForbidden",
     "RobotsTxt",
+    "Severity",
+    "TimeWindow",
+    "UsagePreferences",
     "Verdict",
 ]
 

@@ -15,8 +15,11 @@ class RobotsForbidden(IgnoreRequest):
     """
 
     def __init__(self, verdict: Verdict) -> None:
-        super().__init__(f"Forbidden by robots.txt: {verdict}")
+        super().__init__(verdict)
         self.verdict = verdict
+
+    def __str__(self) -> str:
+        return f"Forbidden by robots.txt: {self.verdict}"
 
 
 class ConfigurationError(ValueError):

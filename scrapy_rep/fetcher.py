@@ -12,6 +12,7 @@ and the time on the wire bounded over all hops.
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urldefrag, urljoin, urlsplit
 
@@ -26,6 +27,8 @@ from w3lib.url import safe_url_string
 
 from scrapy_rep.decompress import BrokenBody, decompress
 from scrapy_rep.rep.access import Failure, FetchResult
+from scrapy_rep.rep.facts import Facts
+from scrapy_rep.rep.freshness import KEPT_HEADERS, validators
 from scrapy_rep.rep.text import printable
 from scrapy_rep.rep.urls import InvalidURL, Origin
 from scrapy_rep.stats import count
@@ -57,38 +60,48 @@ class RobotsTxtFetcher:
         crawler.signals.connect(_bytes_received, signals.bytes_received)
         crawler.signals.connect(_response_downloaded, signals.response_downloaded)
 
-    async def fetch(self, origin: Origin, asking: Request) -> FetchResult:
+    async def fetch(
+        self, origin: Origin, asking: Request, known: Facts | None = None
+    ) -> tuple[FetchResult, bool]:
         """The robots.txt of *origin*, on behalf of the request *asking*.
 
+        And whether it was asked for only if it is no longer what is *known*.
         Raises nothing: whatever goes wrong is a result, too.
         """
         try:
-            return await self._follow(origin, asking)
+            return await self._follow(origin, asking, known)
         except _Expired:
             detail = f"no answer within {self._settings.fetch_timeout:g} s"
         except Exception as error:
             detail = printable(f"{type(error).__name__}: {error}")
             if not isinstance(error, IgnoreRequest):
                 count(self._crawler, f"robotstxt/exception_count/{type(error)}")
-        return FetchResult(origin.robots_url, failure=Failure.NO_ANSWER, detail=detail)
+        return FetchResult(origin.robots_url, failure=Failure.NO_ANSWER, detail=detail), False
 
-    async def _follow(self, origin: Origin, asking: Request) -> FetchResult:
+    async def _follow(
+        self, origin: Origin, asking: Request, known: Facts | None
+    ) -> tuple[FetchResult, bool]:
         """Ask, and ask where a redirect leads, and so on (RFC 9309 §2.3.1.2)."""
         hops = [origin.robots_url]
         budget = self._settings.fetch_timeout
         while True:
             download = _Download(self._crawler, self._settings.max_size, budget)
-            response = await download.run(self._request(hops[-1], origin, asking))
+            # Redirects on the way know no such file.
+            conditions = _conditions(known, hops[-1])
+            request = self._request(hops[-1], origin, asking, conditions)
+            response = await download.run(request)
             budget -= download.seconds
             location = _location(response, hops[-1])
             if location is None:
-                return self._result(response, download, hops)
+                return self._result(response, download, hops), bool(conditions)
             count(self._crawler, "robotstxt/redirect_count")
             failure = self._why_not_follow(location, hops)
             hops.append(location)
             if failure is not None:
                 detail = f"{len(hops) - 1} redirects, the last one to {printable(location)}"
-                return FetchResult(hops[-2], response.status, b"", len(hops) - 1, failure, detail)
+                redirects = len(hops) - 1
+                result = FetchResult(hops[-2], response.status, b"", redirects, failure, detail)
+                return result, False
 
     def _why_not_follow(self, location: str, hops: list[str]) -> Failure | None:
         if urlsplit(location).scheme not in ("http", "https"):
@@ -101,6 +114,7 @@ class RobotsTxtFetcher:
         count(self._crawler, "robotstxt/response_count")
         count(self._crawler, f"robotstxt/response_status_count/{response.status}")
         body = b""
+        cut = False
         # RFC 9309 §2.3.1.3, §2.3.1.4: of other answers, the status says all;
         # that their body is broken changes nothing.
         if 200 <= response.status < 300:
@@ -109,15 +123,20 @@ class RobotsTxtFetcher:
             # One octet more than is read of it says that there is more.
             limit = self._settings.max_size + 1
             body = decompress(response.body, download.encodings, limit, cut=download.cut)[:limit]
+            cut = download.cut or len(body) == limit
         return FetchResult(
             hops[-1],
             response.status,
             body,
             redirects=len(hops) - 1,
             detail=f"status {response.status}",
+            headers=tuple(_kept_headers(response)),
+            cut=cut,
         )
 
-    def _request(self, url: str, origin: Origin, asking: Request) -> Request:
+    def _request(
+        self, url: str, origin: Origin, asking: Request, conditions: dict[str, bytes]
+    ) -> Request:
         """The request for one hop.
 
         Built fresh each time: Scrapy writes into meta what is true of one host
@@ -130,7 +149,7 @@ class RobotsTxtFetcher:
             for key in _CREDENTIALS:
                 meta.pop(key, None)
         # Compression saves nothing on files of this size, and can be a bomb.
-        headers: dict[str, Any] = {"Accept-Encoding": "identity"}
+        headers: dict[str, Any] = {"Accept-Encoding": "identity", **conditions}
         if user_agent := asking.headers.get("User-Agent"):
             headers["User-Agent"] = user_agent
         if "_auth_proxy" in asking.meta and "proxy" in meta:
@@ -156,6 +175,21 @@ class RobotsTxtFetcher:
             "download_warnsize": 0,
         }
         return Request(url, headers=headers, meta=meta, callback=NO_CALLBACK, priority=1000)
+
+
+def _conditions(known: Facts | None, url: str) -> dict[str, bytes]:
+    """Headers that ask for *url* only if it is no longer what is *known* of it."""
+    if known is None or known.copy is None or known.copy.result.url != url:
+        return {}
+    # As octets: Scrapy would write what is not ASCII in UTF-8.
+    return {name: value.encode("latin-1") for name, value in validators(known)}
+
+
+def _kept_headers(response: Response) -> Iterator[tuple[str, str]]:
+    """The headers that HTTP caching is about, a pair for each line."""
+    for name in sorted(KEPT_HEADERS):
+        for value in response.headers.getlist(name):
+            yield name, value.decode("latin-1")
 
 
 def _location(response: Response, url: str) -> str | None:

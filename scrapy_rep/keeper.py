@@ -1,12 +1,13 @@
-"""One current policy per origin: kept in memory, fetched once however many ask."""
+"""One current policy per origin: in memory, from the store, or fetched, once however many ask."""
 
 from __future__ import annotations
 
 import logging
 import time
 from collections import OrderedDict
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Coroutine
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, signals
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
@@ -15,11 +16,15 @@ from twisted.internet.defer import Deferred
 from scrapy_rep.fetcher import RobotsTxtFetcher
 from scrapy_rep.reading import CheckedRules, RulesReader
 from scrapy_rep.rep.access import Failure, FetchResult, access_result
-from scrapy_rep.rep.dialects import Access
-from scrapy_rep.rep.policy import Policy
+from scrapy_rep.rep.dialects import Access, WhenUnreachable
+from scrapy_rep.rep.facts import Facts, Outage
+from scrapy_rep.rep.freshness import Judgement, Standing, judge, learn, retry_at
+from scrapy_rep.rep.policy import Policy, Rules
 from scrapy_rep.rep.text import printable
 from scrapy_rep.rep.urls import Origin
 from scrapy_rep.stats import count
+from scrapy_rep.stores.base import MAX_LEASE, Lease, pause, time_of
+from scrapy_rep.stores.open import open_guarded
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -34,61 +39,140 @@ _ROBOTS_PARSED = getattr(signals, "robots_parsed", None)
 # How an HTML page begins, where a robots.txt was asked for.
 _HTML_STARTS = (b"<!doctype html", b"<html", b"<head")
 
+# What policies may take in memory, in octets, by a rough estimate for each: its
+# objects, and the index over its rules. What does not fit is in the store.
+_ROOM = 20 * 2**20
+_TAKES_AT_LEAST = 2_000
+_TAKES_PER_OCTET = 5
+
+# How often somebody else's fetch is waited for before we fetch as well.
+_WAITS_FOR_OTHERS = 3
+
+# At the end of a crawl, how often there is a look at what is under way, and the
+# seconds between two looks.
+_LOOKS_AT_END = 20
+_LOOK = 0.05
+
+
+def steady(clock: Callable[[], float] = time.time) -> Callable[[], float]:
+    """*clock*, seconds since the epoch, but never going back.
+
+    It goes on with the processor's clock where somebody sets the other one
+    back, or a policy would be used for as much longer.
+    """
+    monotonic = time.monotonic
+    offset = clock() - monotonic()
+
+    def now() -> float:
+        return max(clock(), offset + monotonic())
+
+    return now
+
 
 class PolicyKeeper:
     """Keeps the policies of one crawl; the ones not used for longest go first.
 
-    *clock* gives seconds since the epoch.
+    *clock* gives seconds since the epoch, and does not go back.
     """
 
-    def __init__(
-        self, crawler: Crawler, settings: RepSettings, clock: Callable[[], float] = time.time
-    ) -> None:
+    def __init__(self, crawler: Crawler, settings: RepSettings, clock: Callable[[], float]) -> None:
         self._crawler = crawler
         self._settings = settings
         self._clock = clock
+        self._bounds = settings.bounds(started=clock())
         self._fetcher = RobotsTxtFetcher(crawler, settings)
         self._reader = RulesReader(crawler, settings)
-        self._policies: OrderedDict[Origin, Policy] = OrderedDict()
+        self._store = open_guarded(settings.store, settings.max_origins, clock, crawler.spider)
+        # By origin, as text: so a URL begins, if nothing about it is unusual.
+        self._policies: OrderedDict[str, Policy] = OrderedDict()
+        self._taken = 0
         #: Who waits for the flight to an origin that is under way.
         self._waiting: dict[Origin, list[Deferred[Policy]]] = {}
         # Only so that nothing under way is garbage.
         self._flights: set[Deferred[None]] = set()
+        self._closed = False
+        crawler.signals.connect(self._close, signals.spider_closed)
 
-    def current(self, origin: Origin) -> Policy | None:
-        """The policy of *origin*, if there is one that may still be used."""
-        policy = self._policies.get(origin)
-        if policy is None or policy.fresh_until <= self._clock():
+    def known(self, url: str) -> Policy | None:
+        """The policy for *url*, where it is in memory, may be used, and is quick to find."""
+        end = url.find("/", 8)
+        key = url[:end]
+        policy = self._policies.get(key)
+        # Without a slash, the key is short of one character.
+        if policy is None or end < 0 or policy.until <= self._clock():
             return None
-        self._policies.move_to_end(origin)
+        self._policies.move_to_end(key)
+        return policy
+
+    def current(self, origin: Origin, asking: Request) -> Policy | None:
+        """The policy of *origin* in memory, if it may still be used.
+
+        Where it is time to, it is refreshed in the background on behalf of *asking*.
+        """
+        policy = self._policies.get(str(origin))
+        if policy is None or policy.until > self._clock():
+            return policy
+        judgement = self._judge(policy.facts)
+        access = judgement.access
+        if access is None or (access is Access.SUCCESSFUL and policy.rules is None):
+            return None
+        rules = policy.rules if access is Access.SUCCESSFUL else None
+        policy = self._policy(origin, policy.facts, judgement, access, rules)
+        self._keep(policy)
+        if policy.due and origin not in self._waiting:
+            self._start_flight(origin, asking, [])
         return policy
 
     async def obtain(self, origin: Origin, asking: Request) -> Policy:
-        """The policy of *origin*, fetched on behalf of *asking* where none is current.
+        """The policy of *origin*, fetched on behalf of *asking* where none can be used.
 
         Raises nothing.
         """
-        policy = self.current(origin)
+        policy = self.current(origin, asking)
         if policy is not None:
             return policy
-        waiting = self._waiting.get(origin)
         mine: Deferred[Policy] = Deferred()
-        if waiting is not None:
-            waiting.append(mine)
+        waiting = self._waiting.get(origin)
+        if waiting is None:
+            self._start_flight(origin, asking, [mine])
         else:
-            self._waiting[origin] = [mine]
-            # A flight of its own: whoever asked first may be cancelled.
-            flight = deferred_from_coro(self._fly(origin, asking))
-            self._flights.add(flight)
-            flight.addBoth(lambda _: self._flights.discard(flight))
+            waiting.append(mine)
         return await maybe_deferred_to_future(mine)
 
-    async def _fly(self, origin: Origin, asking: Request) -> None:
+    async def refresh(self, origin: Origin, asking: Request) -> Policy:
+        """The policy of *origin*, fetched now on behalf of *asking*, whatever is known.
+
+        Conditionally, where a copy is known; when this returns, the store has the
+        outcome, if it can be kept. Where a flight to *origin* is under way, the
+        policy that it brings. Raises nothing.
+        """
+        mine: Deferred[Policy] = Deferred()
+        if origin in self._waiting:
+            self._waiting[origin].append(mine)
+        else:
+            landed: Deferred[None] = Deferred()
+            flight = self._start_flight(origin, asking, [mine], anew=True)
+            flight.addBoth(landed.callback)
+            await maybe_deferred_to_future(landed)
+        return await maybe_deferred_to_future(mine)
+
+    # -- flights ------------------------------------------------------------------
+
+    def _start_flight(
+        self, origin: Origin, asking: Request, waiting: list[Deferred[Policy]], anew: bool = False
+    ) -> Deferred[None]:
+        self._waiting[origin] = waiting
+        find_out = self._fetch_anew if anew else self._find_out
+        # A flight of its own: whoever asked first may be cancelled.
+        flight = deferred_from_coro(self._fly(origin, find_out(origin, asking)))
+        self._flights.add(flight)
+        flight.addBoth(lambda _: self._flights.discard(flight))
+        return flight
+
+    async def _fly(self, origin: Origin, finding_out: Coroutine[Any, Any, Policy]) -> None:
         policy: Policy | None = None
         try:
-            count(self._crawler, "robotstxt/request_count")
-            result = await self._fetcher.fetch(origin, asking)
-            policy = await self._land(origin, result, asking)
+            policy = await finding_out
         except Exception:
             # Nothing in there raises. If it does, nothing is allowed by it.
             logger.exception(
@@ -98,56 +182,178 @@ class PolicyKeeper:
             )
         finally:
             # However it ends, nobody is left waiting.
-            if policy is None:
-                policy = self._refusing(origin)
-            self._keep(policy)
-            for waiter in self._waiting.pop(origin):
-                waiter.callback(policy)
+            self._serve(policy or self._refusing(origin))
+            del self._waiting[origin]
 
-    async def _land(self, origin: Origin, result: FetchResult, asking: Request) -> Policy:
-        access = access_result(result, self._settings.dialect, self._settings.status_overrides)
-        count(self._crawler, f"robotstxt/access_count/{access.value}")
-        rules: CheckedRules | None = None
-        if access is Access.SUCCESSFUL:
-            rules = self._reader.read(origin, result.body)
-            self._mention_oddities(origin, result, rules)
-            await self._tell_parsed(rules, asking)
-        elif access is Access.UNREACHABLE:
+    async def _find_out(self, origin: Origin, asking: Request) -> Policy:
+        """What holds for *origin*: by the store if it can tell, else by a fetch."""
+        facts = self._newer(origin, await self._store.read(origin))
+        for _ in range(_WAITS_FOR_OTHERS):
+            policy = await self._usable(origin, facts, asking)
+            if policy is not None:
+                if not policy.due:
+                    return self._as_stored(policy)
+                # Nobody waits for a refresh.
+                self._serve(policy)
+            claim = await self._store.claim(origin, self._lease_time())
+            facts = self._newer(origin, claim.facts)
+            policy = await self._usable(origin, facts, asking)
+            if policy is not None and (claim.lease is None or not policy.due):
+                # Somebody else has just done it, or is at it.
+                if claim.lease is not None:
+                    await self._store.release(claim.lease)
+                if not policy.due:
+                    return self._as_stored(policy)
+                until = self._clock() + self._settings.fetch_timeout
+                return replace(policy, until=min(policy.until, until))
+            if claim.lease is not None:
+                return await self._fetch(origin, facts, asking, claim.lease)
+            await self._store.news(origin, self._lease_time())
+            if self._closed:
+                return policy or self._refusing(origin)
+            facts = self._newer(origin, await self._store.read(origin))
+        return await self._fetch(origin, facts, asking, None)
+
+    async def _fetch_anew(self, origin: Origin, asking: Request) -> Policy:
+        """What holds for *origin* by a fetch, even if somebody else is fetching it."""
+        claim = await self._store.claim(origin, self._lease_time())
+        return await self._fetch(origin, self._newer(origin, claim.facts), asking, claim.lease)
+
+    def _as_stored(self, policy: Policy) -> Policy:
+        """*policy*, which the store knew and nobody had to fetch."""
+        count(self._crawler, "robotstxt/store_count")
+        if policy.access is Access.UNREACHABLE:
             self._log(
                 logging.WARNING,
-                "%(url)s is unreachable (%(detail)s): pages of this origin are refused; "
-                "it is asked again when %(delay)g s are over and a page is asked for",
-                origin,
-                detail=result.detail,
-                delay=self._settings.retry_delay,
+                "%(url)s was unreachable when it was asked last, %(age).0f s ago (%(detail)s): "
+                "%(so)s for another %(left).0f s",
+                policy.origin,
+                age=self._clock() - policy.fetched_at,
+                detail=policy.detail,
+                so=_REFUSED[policy.when_unreachable],
+                left=policy.until - self._clock(),
             )
-        return self._policy(origin, result, access, rules)
+        return policy
 
-    def _refusing(self, origin: Origin) -> Policy:
-        """What holds where we have failed, not the server."""
-        failed = FetchResult(origin.robots_url, failure=Failure.NO_ANSWER, detail="internal error")
-        return self._policy(origin, failed, Access.UNREACHABLE, None)
+    def _lease_time(self) -> float:
+        return min(2 * self._settings.fetch_timeout, MAX_LEASE)
+
+    def _newer(self, origin: Origin, stored: Facts | None) -> Facts | None:
+        """What is known of *origin*: *stored*, or what is in memory if that is newer."""
+        policy = self._policies.get(str(origin))
+        if policy is None or (stored is not None and time_of(stored) >= time_of(policy.facts)):
+            return stored
+        return policy.facts
+
+    async def _fetch(
+        self, origin: Origin, known: Facts | None, asking: Request, lease: Lease | None
+    ) -> Policy:
+        count(self._crawler, "robotstxt/request_count")
+        result, conditional = await self._fetcher.fetch(origin, asking, known)
+        access = access_result(result, self._settings.dialect, self._settings.status_overrides)
+        now = self._clock()
+        facts = learn(known, origin, result, access, now, conditional=conditional)
+        self._mention(origin, known, facts, access, result)
+        # As it was when the answer came: whoever waited for it may use it.
+        policy = await self._usable(origin, facts, asking, now)
+        # Those who wait need not wait for the store.
+        self._serve(policy or self._refusing(origin))
+        await self._store.write(facts, lease)
+        return policy or self._refusing(origin)
+
+    def _mention(
+        self,
+        origin: Origin,
+        known: Facts | None,
+        facts: Facts,
+        access: Access,
+        result: FetchResult,
+    ) -> None:
+        """Count and log what a fetch has brought."""
+        before = known.outage if known else None
+        if facts.outage is None:
+            confirmed = facts.copy is not None and facts.copy.result is not result
+            what = "confirmed_count" if confirmed else f"access_count/{access.value}"
+            count(self._crawler, f"robotstxt/{what}")
+            if before is not None:
+                self._log(logging.INFO, "%(url)s can be reached again", origin)
+            return
+        count(self._crawler, f"robotstxt/access_count/{access.value}")
+        judgement = self._judge(facts, facts.outage.last_at)
+        self._log(
+            logging.WARNING if before is None else logging.DEBUG,
+            "%(url)s is unreachable (%(detail)s): %(so)s. It is asked again when %(delay).0f s "
+            "are over and a page of the origin is asked for",
+            origin,
+            detail=facts.outage.result.detail,
+            so=_SO.get(judgement.standing) or _REFUSED[self._settings.when_unreachable],
+            delay=retry_at(facts.outage, self._bounds) - facts.outage.last_at,
+        )
+
+    # -- policies -----------------------------------------------------------------
+
+    def _judge(self, facts: Facts | None, now: float | None = None) -> Judgement:
+        settings = self._settings
+        now = self._clock() if now is None else now
+        return judge(facts, settings.dialect, settings.status_overrides, self._bounds, now)
+
+    async def _usable(
+        self, origin: Origin, facts: Facts | None, asking: Request, now: float | None = None
+    ) -> Policy | None:
+        """What *facts* let us do at *now*, ``None`` where a fetch must come first."""
+        judgement = self._judge(facts, now)
+        if facts is None or judgement.access is None:
+            return None
+        rules: Rules | None = None
+        if judgement.access is Access.SUCCESSFUL and judgement.copy is not None:
+            rules = await self._rules(origin, judgement.copy.result, asking)
+        return self._policy(origin, facts, judgement, judgement.access, rules)
 
     def _policy(
-        self, origin: Origin, result: FetchResult, access: Access, rules: CheckedRules | None
+        self,
+        origin: Origin,
+        facts: Facts,
+        judgement: Judgement,
+        access: Access,
+        rules: Rules | None,
     ) -> Policy:
-        now = self._clock()
-        unreachable = access is Access.UNREACHABLE
-        lifetime = self._settings.retry_delay if unreachable else self._settings.max_age
         return Policy(
             origin=origin,
             access=access,
             dialect=self._settings.dialect,
             rules=rules,
-            url=result.url,
-            status=result.status,
-            fetched_at=now,
-            fresh_until=now + lifetime,
-            detail=result.detail,
+            facts=facts,
+            copy=judgement.copy,
+            until=judgement.until,
+            due=judgement.due,
+            when_unreachable=self._settings.when_unreachable,
         )
 
-    def _mention_oddities(self, origin: Origin, result: FetchResult, rules: CheckedRules) -> None:
-        if len(result.body) > self._settings.max_size:
+    def _refusing(self, origin: Origin) -> Policy:
+        """What holds where we have failed, not the server."""
+        failed = FetchResult(origin.robots_url, failure=Failure.NO_ANSWER, detail="internal error")
+        now = self._clock()
+        return Policy(
+            origin=origin,
+            access=Access.UNREACHABLE,
+            dialect=self._settings.dialect,
+            rules=None,
+            facts=Facts(origin, outage=Outage(failed, since=now, last_at=now, attempts=1)),
+            copy=None,
+            until=now + self._settings.retry_delay,
+        )
+
+    async def _rules(self, origin: Origin, result: FetchResult, asking: Request) -> Rules:
+        before = self._policies.get(str(origin))
+        if before and before.rules and before.copy and before.copy.result.body == result.body:
+            return before.rules
+        rules = self._reader.read(origin, result)
+        self._mention_oddities(origin, result)
+        await self._tell_parsed(rules, asking)
+        return rules
+
+    def _mention_oddities(self, origin: Origin, result: FetchResult) -> None:
+        if result.cut or len(result.body) > self._settings.max_size:
             count(self._crawler, "robotstxt/truncated_count")
             self._log(
                 logging.INFO,
@@ -169,12 +375,54 @@ class PolicyKeeper:
                 _ROBOTS_PARSED, robotparser=rules.robot_parser, request=asking
             )
 
+    # -- memory -------------------------------------------------------------------
+
+    def _serve(self, policy: Policy) -> None:
+        """Keep *policy*, and hand it to all who wait for it."""
+        self._keep(policy)
+        waiting, self._waiting[policy.origin] = self._waiting[policy.origin], []
+        for waiter in waiting:
+            waiter.callback(policy)
+
     def _keep(self, policy: Policy) -> None:
-        self._policies[policy.origin] = policy
-        self._policies.move_to_end(policy.origin)
-        while len(self._policies) > self._settings.max_origins:
-            self._policies.popitem(last=False)
+        key = str(policy.origin)
+        before = self._policies.pop(key, None)
+        self._taken += _takes(policy) - (_takes(before) if before else 0)
+        self._policies[key] = policy
+        while len(self._policies) > self._settings.max_origins or (
+            self._taken > _ROOM and len(self._policies) > 1
+        ):
+            _, oldest = self._policies.popitem(last=False)
+            self._taken -= _takes(oldest)
+
+    async def _close(self) -> None:
+        # Flights that wait for others ask nobody any more: the engine would refuse,
+        # which is no outage. Those that were at it may write what they have got.
+        self._closed = True
+        for _ in range(_LOOKS_AT_END):
+            if not self._flights:
+                break
+            await pause(_LOOK)
+        await self._store.close()
 
     def _log(self, level: int, message: str, origin: Origin, **values: object) -> None:
         values["url"] = printable(origin.robots_url)
         logger.log(level, message, values, extra={"spider": self._crawler.spider})
+
+
+# What an outage means for the pages of an origin.
+_SO = {
+    Standing.OUTAGE: "what was known before goes on being used",
+    Standing.GIVEN_UP: "so it has been for long, and it counts as if there were none",
+}
+_REFUSED = {
+    WhenUnreachable.DISALLOW: "pages of this origin are refused",
+    WhenUnreachable.DEFER: "requests for pages of this origin are kept",
+    WhenUnreachable.ALLOW: "pages of this origin are let through all the same",
+}
+
+
+def _takes(policy: Policy) -> int:
+    """About how many octets *policy* takes in memory."""
+    body = policy.copy.result.body if policy.copy else b""
+    return _TAKES_AT_LEAST + _TAKES_PER_OCTET * len(body)

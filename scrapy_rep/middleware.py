@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy.utils.python import global_object_name
 
 from scrapy_rep.exceptions import ConfigurationError, RobotsForbidden
-from scrapy_rep.keeper import PolicyKeeper
+from scrapy_rep.keeper import PolicyKeeper, steady
 from scrapy_rep.rep.policy import Policy
 from scrapy_rep.rep.text import printable
 from scrapy_rep.rep.urls import InvalidURL, Origin, is_robots_txt
@@ -21,6 +20,7 @@ from scrapy_rep.rep.verdict import Reason, Verdict
 from scrapy_rep.settings import RepSettings, downloader_middlewares, obeys_robotstxt
 from scrapy_rep.stats import count
 from scrapy_rep.tokens import AgentTokens
+from scrapy_rep.waiting import KEPT_SINCE, RETURNED, WaitingRoom, from_scheduler
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -43,15 +43,16 @@ class RepMiddleware:
         }
     """
 
-    def __init__(self, crawler: Crawler, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, crawler: Crawler, clock: Callable[[], float] | None = None) -> None:
         if not obeys_robotstxt(crawler.settings):
             raise NotConfigured
         _check_alone(crawler)
         self._crawler = crawler
         self._settings = RepSettings.read(crawler.settings)
         self._tokens = AgentTokens(self._settings, crawler.spider)
-        self._clock = clock
-        self._keeper = PolicyKeeper(crawler, self._settings, clock)
+        self._clock = clock or steady()
+        self._keeper = PolicyKeeper(crawler, self._settings, self._clock)
+        self._room = WaitingRoom(crawler, self._settings.max_waiting)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> RepMiddleware:
@@ -60,42 +61,97 @@ class RepMiddleware:
         no sense."""
         return cls(crawler)
 
-    def process_request(self, request: Request) -> Coroutine[Any, Any, None] | None:
+    def process_request(self, request: Request) -> Coroutine[Any, Any, Request | None] | None:
         """Let *request* through, or raise :exc:`~scrapy_rep.RobotsForbidden`.
 
-        Waits only where the robots.txt has to be fetched first.
+        Waits only where the robots.txt has to be fetched first, or where
+        ``REP_UNREACHABLE`` says that requests are kept.
         """
-        if request.meta.get("dont_obey_robotstxt") or not request.url.startswith(_SCHEMES):
+        meta = request.meta
+        if meta.get("dont_obey_robotstxt"):
             return None
+        url = request.url
+        policy = self._keeper.known(url)
+        if policy is None or RETURNED in meta:
+            return self._process_unknown(request)
+        if policy.allowed(url, self._tokens.of(request)):
+            return None
+        if policy.defers:
+            return self._obtain_and_judge(policy.origin, request)
+        raise self._refused(policy, request)
+
+    def _process_unknown(self, request: Request) -> Coroutine[Any, Any, Request | None] | None:
+        """The same where the policy is not at hand."""
+        if not request.url.startswith(_SCHEMES):
+            return None
+        if RETURNED in request.meta:
+            if self._room.has_given_back(request):
+                verdict = Verdict(False, Reason.UNREACHABLE, detail="the crawl is stopping")
+                raise self._forbidden(request, verdict)
+            from_scheduler(request)
         try:
             origin = Origin.of(request.url)
         except InvalidURL as error:
             verdict = Verdict(False, Reason.INVALID_URL, detail=printable(str(error)))
             raise self._forbidden(request, verdict) from None
-        policy = self._keeper.current(origin)
+        policy = self._keeper.current(origin, request)
         if policy is None:
             if is_robots_txt(request.url, self._settings.dialect):
                 # Allowed whatever is in it, so not asked for first.
                 return None
             return self._obtain_and_judge(origin, request)
+        if policy.defers:
+            return self._obtain_and_judge(origin, request)
         self._judge(policy, request)
         return None
 
-    async def _obtain_and_judge(self, origin: Origin, request: Request) -> None:
-        self._judge(await self._keeper.obtain(origin, request), request)
+    async def _obtain_and_judge(self, origin: Origin, request: Request) -> Request | None:
+        policy: Policy | None = await self._keeper.obtain(origin, request)
+        assert policy is not None
+        if policy.defers and not is_robots_txt(request.url, policy.dialect):
+            if not self._room.is_full:
+                count(self._crawler, "robotstxt/kept_count")
+                with self._room.place():
+                    policy = await self._keep(policy, request)
+            if policy is None:
+                return self._room.give_back(request)
+        self._judge(policy, request)
+        return None
+
+    async def _keep(self, policy: Policy, request: Request) -> Policy | None:
+        """What holds when *request* need not be, or has long enough been, kept.
+
+        ``None`` if the crawl stops before that.
+        """
+        while policy.defers:
+            now = self._clock()
+            # The clock may have been set back since an earlier run of the crawl.
+            since = request.meta[KEPT_SINCE] = min(request.meta.get(KEPT_SINCE, now), now)
+            left = since + self._settings.max_wait - now
+            if left <= 0:
+                break
+            if not await self._room.wait(min(max(policy.until - now, 0.0), left)):
+                return None
+            policy = await self._keeper.obtain(policy.origin, request)
+        return policy
 
     def _judge(self, policy: Policy, request: Request) -> None:
+        # Or a request that is made from this one's meta would be taken for as old.
+        request.meta.pop(KEPT_SINCE, None)
+        if not policy.allowed(request.url, self._tokens.of(request)):
+            raise self._refused(policy, request)
+
+    def _refused(self, policy: Policy, request: Request) -> RobotsForbidden:
         agents = self._tokens.of(request)
-        if not policy.allowed(request.url, agents):
-            verdict = policy.verdict(request.url, agents, now=self._clock())
-            raise self._forbidden(request, verdict)
+        return self._forbidden(request, policy.verdict(request.url, agents, now=self._clock()))
 
     def _forbidden(self, request: Request, verdict: Verdict) -> RobotsForbidden:
-        logger.debug(
-            "Forbidden by robots.txt: %(request)s is %(verdict)s",
-            {"request": request, "verdict": verdict},
-            extra={"spider": self._crawler.spider},
-        )
+        if logger.isEnabledFor(logging.DEBUG):
+            logger.debug(
+                "Forbidden by robots.txt: %(request)s is %(verdict)s",
+                {"request": request, "verdict": verdict},
+                extra={"spider": self._crawler.spider},
+            )
         count(self._crawler, "robotstxt/forbidden")
         count(self._crawler, f"robotstxt/forbidden/{verdict.reason.value}")
         return RobotsForbidden(verdict)

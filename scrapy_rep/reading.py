@@ -19,6 +19,7 @@ from scrapy.utils.python import global_object_name
 from scrapy_rep.exceptions import ConfigurationError
 from scrapy_rep.foreign import ForeignRules, too_costly
 from scrapy_rep.parser import RepRobotParser
+from scrapy_rep.rep.access import FetchResult
 from scrapy_rep.rep.agents import Agents
 from scrapy_rep.rep.dialects import Dialect
 from scrapy_rep.rep.lines import within_limit
@@ -54,9 +55,13 @@ class RulesReader:
             if parser is not RepRobotParser:
                 _check_usable(parser, crawler)
 
-    def read(self, origin: Origin, body: bytes) -> CheckedRules:
-        """What *body*, the robots.txt of *origin*, says. Never raises."""
-        return CheckedRules(self._readings(origin, body), self._settings.dialect, self._report)
+    def read(self, origin: Origin, result: FetchResult) -> CheckedRules:
+        """What the body of *result*, the robots.txt of *origin*, says. Never raises."""
+        # Who fetched it may have read less of it than is read here.
+        size = self._settings.max_size
+        body = within_limit(result.body, min(size, len(result.body) - result.cut))
+        readings = self._readings(origin, body)
+        return CheckedRules(readings, self._settings.dialect, self._report)
 
     def _readings(self, origin: Origin, body: bytes) -> Iterator[_Reading]:
         for parser in self._parsers:
@@ -68,10 +73,9 @@ class RulesReader:
                 self._report_cost(origin, parser, cost)
 
     def _read(self, body: bytes) -> RobotsTxt:
-        return RobotsTxt.parse(body, self._settings.dialect, max_size=self._settings.max_size)
+        return RobotsTxt.parse(body, self._settings.dialect, max_size=len(body))
 
     def _read_foreign(self, parser: type[RobotParser], body: bytes) -> ForeignRules:
-        body = within_limit(body, self._settings.max_size)
         return ForeignRules.parse(parser, self._crawler, body, self._settings.dialect)
 
     def _report(self, reading: _Reading, error: Exception) -> None:
@@ -139,7 +143,11 @@ class CheckedRules:
 
     def allowed(self, url: str, agents: Agents) -> bool:
         """Whether *agents* may access *url*."""
-        return self._ask(lambda rules: rules.allowed(url, agents))
+        try:
+            return self._rules.allowed(url, agents)
+        except Exception as error:
+            self._hand_over(error)
+            return self.allowed(url, agents)
 
     def verdict(self, url: str, agents: Agents) -> Verdict:
         """The same, with what it rests on."""
@@ -161,10 +169,13 @@ class CheckedRules:
             try:
                 return question(self._rules)
             except Exception as error:
-                # Unreadable raises nothing, so this ends.
-                assert self._reading is not None
-                self._report(self._reading, error)
-                self._rules = self._next()
+                self._hand_over(error)
+
+    def _hand_over(self, error: Exception) -> None:
+        """Go on with the next parser. The last one raises nothing, so this ends."""
+        assert self._reading is not None
+        self._report(self._reading, error)
+        self._rules = self._next()
 
     def _next(self) -> Rules:
         for reading in self._readings:

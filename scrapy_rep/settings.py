@@ -19,9 +19,17 @@ from scrapy.utils.conf import build_component_list
 from scrapy.utils.misc import load_object
 
 from scrapy_rep.exceptions import ConfigurationError
-from scrapy_rep.rep.access import MAX_REDIRECTS
 from scrapy_rep.rep.agents import check_token
-from scrapy_rep.rep.dialects import DIALECTS, MIN_PARSED_SIZE, Access, Dialect
+from scrapy_rep.rep.dialects import (
+    DIALECTS,
+    MIN_PARSED_SIZE,
+    RFC9309,
+    Access,
+    Dialect,
+    WhenUnreachable,
+)
+from scrapy_rep.rep.freshness import Bounds
+from scrapy_rep.stores.open import StoreSpec, parse_spec
 
 logger = logging.getLogger(__name__)
 
@@ -45,10 +53,17 @@ DEFAULTS: dict[str, Any] = {
     "REP_FETCH_TIMEOUT": 15.0,
     "REP_MAX_AGE": None,
     "REP_MAX_ORIGINS": 10_000,
-    "REP_MAX_REDIRECTS": MAX_REDIRECTS,
+    "REP_MAX_REDIRECTS": None,
     "REP_MAX_SIZE": MIN_PARSED_SIZE,
+    "REP_MAX_WAIT": 3600.0,
+    "REP_MAX_WAITING": 5000,
+    "REP_MIN_AGE": 300.0,
     "REP_RETRY_DELAY": 60.0,
+    "REP_RETRY_MAX_DELAY": 3600.0,
     "REP_STATUS_OVERRIDES": {},
+    "REP_STORE": "sqlite",
+    "REP_UNREACHABLE": None,
+    "REP_UNREACHABLE_GRACE": 30 * 24 * 3600.0,
 }
 
 # What REP_STATUS_OVERRIDES takes for a status.
@@ -71,12 +86,19 @@ class RepSettings:
     fallback_parser: type[RobotParser] | None
     fetch_meta_keys: tuple[str, ...]
     fetch_timeout: float
-    max_age: float
+    max_age: float | None
     max_origins: int
     max_redirects: int
     max_size: int
+    max_wait: float
+    max_waiting: int
+    min_age: float
     retry_delay: float
+    retry_max_delay: float
     status_overrides: Mapping[int, Access]
+    store: StoreSpec
+    when_unreachable: WhenUnreachable
+    unreachable_grace: float
     robotstxt_user_agent: str | None
     default_user_agent: str | None
     user_agent: str | None
@@ -90,7 +112,12 @@ class RepSettings:
         """
         _warn_about_unknown(settings)
         dialect = read_dialect(settings)
-        max_age = _read(settings, "REP_MAX_AGE", _optional(_positive_number))
+        max_redirects = _read(
+            settings,
+            "REP_MAX_REDIRECTS",
+            _optional(_integer(at_least=RFC9309.max_redirects, because="RFC 9309 §2.3.1.2")),
+        )
+        when_unreachable = _read(settings, "REP_UNREACHABLE", _optional(_when_unreachable))
         return cls(
             agent_tokens=_read(settings, "REP_AGENT_TOKENS", tokens),
             dialect=dialect,
@@ -98,23 +125,37 @@ class RepSettings:
             fallback_parser=_read(settings, "REP_FALLBACK_PARSER", _optional(_robot_parser)),
             fetch_meta_keys=_read(settings, "REP_FETCH_META_KEYS", _strings),
             fetch_timeout=_read(settings, "REP_FETCH_TIMEOUT", _positive_number),
-            max_age=dialect.lifetime if max_age is None else max_age,
+            max_age=_read(settings, "REP_MAX_AGE", _optional(_positive_number)),
             max_origins=_read(settings, "REP_MAX_ORIGINS", _integer(at_least=1)),
-            max_redirects=_read(
-                settings,
-                "REP_MAX_REDIRECTS",
-                _integer(at_least=MAX_REDIRECTS, because="RFC 9309 §2.3.1.2"),
-            ),
+            max_redirects=dialect.max_redirects if max_redirects is None else max_redirects,
             max_size=_read(
                 settings,
                 "REP_MAX_SIZE",
                 _integer(at_least=MIN_PARSED_SIZE, because="500 KiB, RFC 9309 §2.5"),
             ),
+            max_wait=_read(settings, "REP_MAX_WAIT", _positive_number),
+            max_waiting=_read(settings, "REP_MAX_WAITING", _integer(at_least=0)),
+            min_age=_read(settings, "REP_MIN_AGE", _positive_number),
             retry_delay=_read(settings, "REP_RETRY_DELAY", _positive_number),
+            retry_max_delay=_read(settings, "REP_RETRY_MAX_DELAY", _positive_number),
             status_overrides=_read(settings, "REP_STATUS_OVERRIDES", _status_overrides),
+            store=_read(settings, "REP_STORE", parse_spec),
+            when_unreachable=when_unreachable or dialect.when_unreachable,
+            unreachable_grace=_read(settings, "REP_UNREACHABLE_GRACE", _positive_number),
             robotstxt_user_agent=settings.get("ROBOTSTXT_USER_AGENT"),
             default_user_agent=_user_agent_header(settings),
             user_agent=settings.get("USER_AGENT"),
+        )
+
+    def bounds(self, started: float) -> Bounds:
+        """What holds for times in a crawl that *started* then."""
+        return Bounds(
+            min_age=self.min_age,
+            max_age=self.max_age,
+            retry_delay=self.retry_delay,
+            retry_max_delay=self.retry_max_delay,
+            grace=self.unreachable_grace,
+            started=started,
         )
 
 
@@ -192,6 +233,13 @@ def _dialect(value: object) -> Dialect:
     if not isinstance(value, str) or value not in DIALECTS:
         raise ValueError(f"accepted: {', '.join(DIALECTS)}")
     return DIALECTS[value]
+
+
+def _when_unreachable(value: object) -> WhenUnreachable:
+    accepted = [when.value for when in WhenUnreachable]
+    if value not in accepted:
+        raise ValueError(f"accepted: {', '.join(accepted)}, or None for what the dialect says")
+    return WhenUnreachable(value)
 
 
 def _positive_number(value: object) -> float:

@@ -50,7 +50,8 @@ class AgentTokens:
             return tokens(request.meta[AGENT_TOKENS])
         if self._declared is not None:
             return self._declared
-        if "User-Agent" in request.headers:
+        # Mostly there are none so far, and to look one up takes a while.
+        if request.headers and "User-Agent" in request.headers:
             return _of_user_agent(to_unicode(request.headers["User-Agent"] or b"", "latin-1"))
         return self._sent_by_default
 

@@ -18,6 +18,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With another loop, run what that makes a difference to."""
+    if config.getoption("--loop") != "asyncio":
+        kept = [item for item in items if "loop" in getattr(item, "fixturenames", ())]
+        config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+        items[:] = kept
+
+
 @pytest.fixture
 def servers() -> Iterator[LoopbackServers]:
     with LoopbackServers() as servers:

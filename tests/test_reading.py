@@ -14,6 +14,7 @@ from scrapy.statscollectors import MemoryStatsCollector
 from scrapy_rep.exceptions import ConfigurationError
 from scrapy_rep.parser import RepRobotParser
 from scrapy_rep.reading import RulesReader
+from scrapy_rep.rep.access import FetchResult
 from scrapy_rep.rep.robotstxt import RobotsTxt
 from scrapy_rep.rep.urls import Origin
 from scrapy_rep.rep.verdict import Reason, Verdict
@@ -27,6 +28,10 @@ ITSELF = "https://example.com/robots.txt"
 # 100 KiB, stacked.
 HOSTILE = b"".join(b"User-agent: bot-%d\n" % number for number in range(2500))
 HOSTILE += b"".join(b"Disallow: /private%d\n" % number for number in range(2500))
+
+
+def fetched(body: bytes) -> FetchResult:
+    return FetchResult(ORIGIN.robots_url, 200, body)
 
 
 class RaisesWhenReading(RobotParser):
@@ -112,7 +117,7 @@ def ours_fails(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_ours_reads_by_default(caplog: pytest.LogCaptureFixture) -> None:
     reading = Reading()
-    rules = reading.reader.read(ORIGIN, BODY)
+    rules = reading.reader.read(ORIGIN, fetched(BODY))
     assert rules.verdict(PRIVATE, "x").line == 2
     assert rules.allowed(PUBLIC, "x")
     assert rules.crawl_delay("x") == 3.0
@@ -124,7 +129,7 @@ def test_ours_reads_by_default(caplog: pytest.LogCaptureFixture) -> None:
 @pytest.mark.parametrize("parser", [ProtegoRobotParser, PythonRobotParser])
 def test_the_parser_that_was_chosen_reads(parser: type[RobotParser]) -> None:
     reading = Reading(ROBOTSTXT_PARSER=parser)
-    rules = reading.reader.read(ORIGIN, BODY)
+    rules = reading.reader.read(ORIGIN, fetched(BODY))
     assert rules.verdict(PRIVATE, "x") == Verdict(False, Reason.OTHER_PARSER)
     assert rules.allowed(PUBLIC, "x")
     assert not isinstance(rules.robot_parser, RepRobotParser)
@@ -134,9 +139,9 @@ def test_the_parser_that_was_chosen_reads(parser: type[RobotParser]) -> None:
 
 def test_the_limit_holds_for_every_parser() -> None:
     body = BODY + b"#" * 512_000 + b"\nDisallow: /public\n"
-    assert Reading().reader.read(ORIGIN, body).allowed(PUBLIC, "x")
+    assert Reading().reader.read(ORIGIN, fetched(body)).allowed(PUBLIC, "x")
     more = Reading(REP_MAX_SIZE=600_000)
-    assert not more.reader.read(ORIGIN, body).allowed(PUBLIC, "x")
+    assert not more.reader.read(ORIGIN, fetched(body)).allowed(PUBLIC, "x")
 
 
 # -- parsers that raise ---------------------------------------------------------------
@@ -146,7 +151,7 @@ def test_the_fallback_reads_where_ours_cannot(
     ours_fails: None, caplog: pytest.LogCaptureFixture
 ) -> None:
     reading = Reading()
-    rules = reading.reader.read(ORIGIN, BODY)
+    rules = reading.reader.read(ORIGIN, fetched(BODY))
     for _ in range(3):
         assert rules.verdict(PRIVATE, "x") == Verdict(False, Reason.OTHER_PARSER)
         assert rules.allowed(PUBLIC, "x")
@@ -162,7 +167,7 @@ def test_a_chosen_parser_that_raises_hands_over_to_the_fallback(
     parser: type[RobotParser], caplog: pytest.LogCaptureFixture
 ) -> None:
     reading = Reading(ROBOTSTXT_PARSER=parser)
-    rules = reading.reader.read(ORIGIN, BODY)
+    rules = reading.reader.read(ORIGIN, fetched(BODY))
     for _ in range(3):
         assert not rules.allowed(PRIVATE, "x")
         assert rules.allowed(PUBLIC, "x")
@@ -175,19 +180,19 @@ def test_a_chosen_parser_that_raises_hands_over_to_the_fallback(
 @pytest.mark.parametrize("parser", [RaisesWhenReading, RaisesWhenAsked])
 def test_ours_is_asked_where_the_fallback_raises_too(parser: type[RobotParser]) -> None:
     reading = Reading(ROBOTSTXT_PARSER=parser, REP_FALLBACK_PARSER=RaisesWhenAsked)
-    rules = reading.reader.read(ORIGIN, BODY)
+    rules = reading.reader.read(ORIGIN, fetched(BODY))
     assert rules.verdict(PRIVATE, "x").line == 2
     assert isinstance(rules.robot_parser, RepRobotParser)
 
 
 def test_ours_is_asked_where_there_is_no_fallback() -> None:
     reading = Reading(ROBOTSTXT_PARSER=RaisesWhenReading, REP_FALLBACK_PARSER=None)
-    assert reading.reader.read(ORIGIN, BODY).verdict(PRIVATE, "x").line == 2
+    assert reading.reader.read(ORIGIN, fetched(BODY)).verdict(PRIVATE, "x").line == 2
 
 
 def test_a_parser_that_raises_is_never_asked_again() -> None:
     RaisesWhenAsked.asked = 0
-    rules = Reading(ROBOTSTXT_PARSER=RaisesWhenAsked).reader.read(ORIGIN, BODY)
+    rules = Reading(ROBOTSTXT_PARSER=RaisesWhenAsked).reader.read(ORIGIN, fetched(BODY))
     for _ in range(5):
         rules.allowed(PUBLIC, "x")
     assert RaisesWhenAsked.asked == 1
@@ -196,7 +201,7 @@ def test_a_parser_that_raises_is_never_asked_again() -> None:
 def test_a_crawl_delay_that_raises_hands_over_too() -> None:
     # Scrapy's parsers know of delays since 2.18 only; ours does, whatever the version.
     reading = Reading(ROBOTSTXT_PARSER=RaisesWhenAsked, REP_FALLBACK_PARSER=RepRobotParser)
-    assert reading.reader.read(ORIGIN, BODY).crawl_delay("x") == 3.0
+    assert reading.reader.read(ORIGIN, fetched(BODY)).crawl_delay("x") == 3.0
     assert reading.stats == {"parser_error_count/RaisesWhenAsked": 1}
 
 
@@ -205,7 +210,7 @@ def test_each_origin_is_logged_once_and_starts_with_the_chosen_parser(
 ) -> None:
     reading = Reading(ROBOTSTXT_PARSER=RaisesWhenAsked)
     for host in ("a", "b"):
-        rules = reading.reader.read(Origin("https", host, 443), BODY)
+        rules = reading.reader.read(Origin("https", host, 443), fetched(BODY))
         assert not rules.allowed(f"https://{host}/private", "x")
         assert not rules.allowed(f"https://{host}/private", "x")
     assert reading.stats == {"parser_error_count/RaisesWhenAsked": 2}
@@ -216,7 +221,7 @@ def test_each_origin_is_logged_once_and_starts_with_the_chosen_parser(
 
 def test_an_origin_whose_file_no_parser_can_read_is_refused(ours_fails: None) -> None:
     reading = Reading(REP_FALLBACK_PARSER=RaisesWhenReading)
-    rules = reading.reader.read(ORIGIN, BODY)
+    rules = reading.reader.read(ORIGIN, fetched(BODY))
     assert rules.verdict(PUBLIC, "x") == Verdict(False, Reason.UNREADABLE)
     assert not rules.allowed(PUBLIC, "x")
     assert rules.verdict(ITSELF, "x") == Verdict(True, Reason.ROBOTS_TXT_ITSELF)
@@ -235,7 +240,7 @@ def test_an_origin_whose_file_no_parser_can_read_is_refused(ours_fails: None) ->
 def test_a_hostile_body_goes_to_ours_alone(caplog: pytest.LogCaptureFixture) -> None:
     reading = Reading(ROBOTSTXT_PARSER=NeverAsked)
     assert len(HOSTILE) > 90_000
-    rules = reading.reader.read(ORIGIN, HOSTILE)
+    rules = reading.reader.read(ORIGIN, fetched(HOSTILE))
     assert rules.verdict("https://example.com/private7", "bot-7").line == 2508
     # The fallback, Protego, was not asked either.
     assert reading.stats == {"too_costly_count": 2}
@@ -248,7 +253,7 @@ def test_an_origin_with_a_hostile_body_that_ours_fails_on_is_refused(
     ours_fails: None, caplog: pytest.LogCaptureFixture
 ) -> None:
     reading = Reading(REP_FALLBACK_PARSER=NeverAsked)
-    rules = reading.reader.read(ORIGIN, HOSTILE)
+    rules = reading.reader.read(ORIGIN, fetched(HOSTILE))
     assert rules.verdict(PUBLIC, "bot-7") == Verdict(False, Reason.UNREADABLE)
     assert rules.allowed(ITSELF, "bot-7")
     assert reading.stats == {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,8 +12,10 @@ from scrapy.settings import Settings
 
 from scrapy_rep.exceptions import ConfigurationError
 from scrapy_rep.parser import RepRobotParser
-from scrapy_rep.rep.dialects import GOOGLE, RFC9309, Access
+from scrapy_rep.rep.dialects import GOOGLE, RFC9309, Access, WhenUnreachable
+from scrapy_rep.rep.freshness import Bounds
 from scrapy_rep.settings import DEFAULTS, RepSettings, obeys_robotstxt, tokens
+from scrapy_rep.stores.open import StoreSpec
 
 
 def read(**values: Any) -> RepSettings:
@@ -29,10 +32,16 @@ def test_the_defaults() -> None:
         settings.fetch_meta_keys
     )
     assert settings.fetch_timeout == 15.0
-    assert settings.max_age == 86_400
+    assert settings.max_age is None
+    assert settings.min_age == 300
     assert settings.max_redirects == 5
     assert settings.max_size == 512_000
+    assert settings.retry_delay == 60
+    assert settings.retry_max_delay == 3600
     assert settings.status_overrides == {}
+    assert settings.store == StoreSpec(in_memory=False)
+    assert settings.when_unreachable is WhenUnreachable.DISALLOW
+    assert settings.unreachable_grace == 30 * 86_400
 
 
 ACCEPTED: list[tuple[str, Any, str, Any]] = [
@@ -49,11 +58,20 @@ ACCEPTED: list[tuple[str, Any, str, Any]] = [
     ("REP_FETCH_META_KEYS", [], "fetch_meta_keys", ()),
     ("REP_FETCH_TIMEOUT", "2.5", "fetch_timeout", 2.5),
     ("REP_MAX_AGE", 60, "max_age", 60.0),
-    ("REP_MAX_AGE", "", "max_age", 86_400),
+    ("REP_MAX_AGE", "", "max_age", None),
     ("REP_MAX_ORIGINS", "1", "max_origins", 1),
     ("REP_MAX_REDIRECTS", 20, "max_redirects", 20),
     ("REP_MAX_SIZE", 1_000_000, "max_size", 1_000_000),
+    ("REP_MAX_WAIT", 60, "max_wait", 60.0),
+    ("REP_MAX_WAITING", 0, "max_waiting", 0),
+    ("REP_MIN_AGE", "1", "min_age", 1.0),
     ("REP_RETRY_DELAY", 0.5, "retry_delay", 0.5),
+    ("REP_RETRY_MAX_DELAY", 5, "retry_max_delay", 5.0),
+    ("REP_STORE", "memory", "store", StoreSpec(in_memory=True)),
+    ("REP_STORE", "sqlite:///a.sqlite", "store", StoreSpec(False, Path("a.sqlite"))),
+    ("REP_UNREACHABLE", "defer", "when_unreachable", WhenUnreachable.DEFER),
+    ("REP_UNREACHABLE", "", "when_unreachable", WhenUnreachable.DISALLOW),
+    ("REP_UNREACHABLE_GRACE", 86_400, "unreachable_grace", 86_400.0),
     (
         "REP_STATUS_OVERRIDES",
         {429: "unreachable", "403": "disallow", 500: "allow", 401: "unavailable"},
@@ -111,7 +129,15 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("REP_FETCH_META_KEYS", [1], "accepted: a list of names of request meta keys"),
     *(
         (name, value, SECONDS)
-        for name in ("REP_FETCH_TIMEOUT", "REP_RETRY_DELAY", "REP_MAX_AGE")
+        for name in (
+            "REP_FETCH_TIMEOUT",
+            "REP_MAX_AGE",
+            "REP_MAX_WAIT",
+            "REP_MIN_AGE",
+            "REP_RETRY_DELAY",
+            "REP_RETRY_MAX_DELAY",
+            "REP_UNREACHABLE_GRACE",
+        )
         for value in (0, -1, "soon", "nan", float("inf"), 10**400, [1])
     ),
     ("REP_FETCH_TIMEOUT", None, SECONDS),
@@ -121,6 +147,11 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("REP_MAX_ORIGINS", None, "accepted: an integer, at least 1"),
     ("REP_MAX_REDIRECTS", 4, "accepted: an integer, at least 5 (RFC 9309 §2.3.1.2)"),
     ("REP_MAX_SIZE", 511_999, "accepted: an integer, at least 512000 (500 KiB, RFC 9309 §2.5)"),
+    ("REP_MAX_WAITING", -1, "accepted: an integer, at least 0"),
+    ("REP_STORE", "postgres://a", "accepted: memory; sqlite"),
+    ("REP_STORE", None, "accepted: memory; sqlite"),
+    ("REP_STORE", "sqlite:///", "names no file; accepted: memory; sqlite"),
+    ("REP_UNREACHABLE", "retry", "accepted: disallow, defer, allow, or None"),
     ("REP_STATUS_OVERRIDES", {429: "retry"}, "accepted: a dict of HTTP status to one of"),
     ("REP_STATUS_OVERRIDES", {429: ["allow"]}, "accepted: a dict of HTTP status to one of"),
     ("REP_STATUS_OVERRIDES", {"5xx": "allow"}, "accepted: a dict of HTTP status to one of"),
@@ -146,8 +177,22 @@ def test_every_setting_has_a_case_above() -> None:
     assert set(DEFAULTS) <= {name for name, *_ in REFUSED}
 
 
-def test_a_lifetime_of_ones_own_is_kept_beside_the_dialects() -> None:
-    assert read(REP_DIALECT="google", REP_MAX_AGE=None).max_age == GOOGLE.lifetime
+def test_the_dialect_says_what_no_setting_says() -> None:
+    settings = read(REP_DIALECT="koster1996")
+    assert settings.when_unreachable is WhenUnreachable.DEFER
+    assert settings.max_redirects == 20
+    assert read(REP_DIALECT="koster1994").when_unreachable is WhenUnreachable.ALLOW
+
+
+def test_what_settings_say_goes_before_the_dialect() -> None:
+    settings = read(REP_DIALECT="koster1996", REP_UNREACHABLE="disallow", REP_MAX_REDIRECTS=6)
+    assert settings.when_unreachable is WhenUnreachable.DISALLOW
+    assert settings.max_redirects == 6
+
+
+def test_bounds_are_those_of_the_settings() -> None:
+    bounds = read(REP_MIN_AGE=1, REP_MAX_AGE=2, REP_RETRY_DELAY=3, REP_RETRY_MAX_DELAY=4)
+    assert bounds.bounds(started=5.0) == Bounds(1, 2, 3, 4, 30 * 86_400, 5)
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import groupby
-from typing import Any
 
+from list_table import ListTable
 from sphinx.application import Sphinx
-from sphinx.util.docutils import SphinxDirective
 from sphinx.util.typing import ExtensionMetadata
 
 from scrapy_rep.rep.access import Failure, FetchResult, access_result
@@ -30,17 +29,14 @@ def _results(result: FetchResult) -> list[str]:
     return [access_result(result, dialect).value for dialect in DIALECTS.values()]
 
 
-class AccessTable(SphinxDirective):
+class AccessTable(ListTable):
     """The table."""
 
-    # Nodes of docutils, which has no types of its own.
-    def run(self) -> list[Any]:
-        """Called by docutils."""
-        lines = [".. list-table::", "   :header-rows: 1", ""]
-        for first, rest in [("answer", [f"``{name}``" for name in DIALECTS]), *rows()]:
-            lines.append(f"   * - {first}")
-            lines += [f"     - {cell}" for cell in rest]
-        return self.parse_text_to_nodes("\n".join(lines))
+    def rows(self) -> Iterator[list[str]]:
+        """What was answered, and its access result in each of ``DIALECTS``."""
+        yield ["answer", *(f"``{name}``" for name in DIALECTS)]
+        for answer, results in rows():
+            yield [answer, *results]
 
 
 def setup(app: Sphinx) -> ExtensionMetadata:

@@ -16,10 +16,10 @@ in the wild.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 
-from .dialects import Dialect
+from .dialects import Dialect, Naming
 
 #: The name of the group for everyone without a group of their own.
 EVERYONE = "*"
@@ -38,23 +38,38 @@ _COMPATIBLE = re.compile(r"\(([^()]*;)?\s*compatible\s*;\s*([A-Za-z0-9_-]+)", re
 
 
 def group_name(value: bytes, dialect: Dialect) -> str:
-    """The product token that a user-agent line with *value* names, as written.
+    """Whom a user-agent line with *value* names, as written; ``*`` is everyone.
 
-    It ends at the first octet that no token contains (``googlebot/1.2`` names
-    ``googlebot``); ``*`` is everyone. The empty string names nobody.
+    Mostly that is a product token, which ends at the first octet that no
+    token contains (``googlebot/1.2`` names ``googlebot``). The empty string
+    names nobody.
     """
-    if _EVERYONE_VALUE.fullmatch(value):
+    if dialect.naming is not Naming.TOKEN:
+        return value.decode("utf-8", "backslashreplace")
+    if value[:1] == b"*" and _EVERYONE_VALUE.fullmatch(value):
         return EVERYONE
     token = _TOKEN_OCTETS if dialect.digits_in_tokens else _TOKEN_OCTETS_NO_DIGITS
     match = token.match(value)
     return match.group().decode("ascii") if match else ""
 
 
+def names_any(name: str, agents: Collection[str], dialect: Dialect) -> bool:
+    """Whether *name*, of :func:`group_name`, is that of one of *agents*.
+
+    These are of :func:`preferences`, or :data:`EVERYONE`.
+    """
+    if dialect.naming is not Naming.SUBSTRING or name == EVERYONE:
+        return name.lower() in agents
+    return any(agent in name.lower() for agent in agents if agent != EVERYONE)
+
+
 def preferences(agents: Agents) -> tuple[str, ...]:
-    """*agents* lower-cased (RFC 9309 §2.2.1: matching is case-insensitive), in order."""
-    if isinstance(agents, str):
-        return (agents.lower(),)
-    return tuple(agent.lower() for agent in agents)
+    """*agents* lower-cased (RFC 9309 §2.2.1: matching is case-insensitive), in order.
+
+    Without "*" and the empty string: nobody is called that.
+    """
+    listed = (agents,) if isinstance(agents, str) else agents
+    return tuple(agent.lower() for agent in listed if agent not in ("", EVERYONE))
 
 
 def check_token(token: object) -> str:

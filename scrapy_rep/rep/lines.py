@@ -2,7 +2,8 @@
 
 Here may live: everything that turns the octets of a file into ``key: value``
 records with line numbers, and every leniency that is granted on the way. Here
-may not live: what a record means for its neighbours (:mod:`.robotstxt`).
+may not live: what a record means for its neighbours (:mod:`.robotstxt`), what
+the value of one that is no rule says (:mod:`.records`).
 
 The grammar (RFC 9309 §2.2), in the order in which the code deals with it::
 
@@ -18,6 +19,7 @@ import codecs
 import re
 from collections.abc import Iterator
 from enum import Enum
+from itertools import repeat
 from typing import NamedTuple
 
 from .dialects import Dialect
@@ -39,48 +41,203 @@ class Field(Enum):
     USER_AGENT = "user-agent"
     ALLOW = "allow"
     DISALLOW = "disallow"
+    # Not of the standard; see records.py.
     SITEMAP = "sitemap"
     CRAWL_DELAY = "crawl-delay"
-    OTHER = "other"
+    REQUEST_RATE = "request-rate"
+    VISIT_TIME = "visit-time"
+    HOST = "host"
+    CLEAN_PARAM = "clean-param"
+    NOINDEX = "noindex"
+    CONTENT_SIGNAL = "content-signal"
+    CONTENT_USAGE = "content-usage"
+    LICENSE = "license"
+    #: A key that nobody here knows.
+    UNKNOWN = "unknown"
+    #: No key and no comment, in dialects in which that means something.
+    BLANK = ""
 
 
-class Record(NamedTuple):
-    """One line that has a key: ``number`` counts from 1, ``value`` is as written."""
-
-    number: int
-    field: Field
-    value: bytes
+#: The records of RFC 9309; the others are "other records", its §2.2.4.
+RULES = frozenset({Field.ALLOW, Field.DISALLOW})
+REP_FIELDS = RULES | {Field.USER_AGENT}
 
 
-# Keys, lower-cased. Leniency: the typos that the reference library accepts.
+#: One line that has a key: its number from 1, its field, its value as written.
+Record = tuple[int, Field, bytes]
+
+# Lines like most lines, one after the other.
+_RUN = re.compile(rb"^Disallow:[^#\n]*(?:\nDisallow:[^#\n]*)*$", re.MULTILINE)
+_NEXT = b"\nDisallow:"
+_AFTER_NUL = re.compile(rb"\0[^\n]*")
+
+# Keys, lower-cased.
 _KEYS: dict[bytes, Field] = {
-    b"user-agent": Field.USER_AGENT,
+    field.value.encode(): field for field in Field if field not in (Field.UNKNOWN, Field.BLANK)
+}
+# Leniency: the typos that the reference library accepts.
+_TYPOS: dict[bytes, Field] = {
     b"useragent": Field.USER_AGENT,
     b"user agent": Field.USER_AGENT,
-    b"allow": Field.ALLOW,
-    b"disallow": Field.DISALLOW,
     b"dissallow": Field.DISALLOW,
     b"dissalow": Field.DISALLOW,
     b"disalow": Field.DISALLOW,
     b"diasllow": Field.DISALLOW,
     b"disallaw": Field.DISALLOW,
-    b"sitemap": Field.SITEMAP,
     b"site-map": Field.SITEMAP,
-    b"crawl-delay": Field.CRAWL_DELAY,
+}
+# The order in which keys are tried by their start, as in the reference library.
+_BY_PREFIX = {
+    key: field
+    for key, field in (_KEYS | _TYPOS).items()
+    if field in REP_FIELDS or field in (Field.SITEMAP, Field.CRAWL_DELAY)
+}
+# As most files write them: found without work, and the same in every dialect.
+_USUAL: dict[bytes, Field] = {
+    spelling: field
+    for key, field in _KEYS.items()
+    for spelling in (key, key.capitalize(), key.title(), key.upper())
 }
 
 
-def read_records(body: bytes, dialect: Dialect) -> Iterator[Record]:
+class Line(NamedTuple):
+    """What a line was read as: the key as written and without a comment, and the value.
+
+    *colon* is whether there was one.
+    """
+
+    field: Field
+    key: bytes
+    value: bytes
+    colon: bool
+
+
+def read_records(body: bytes, dialect: Dialect) -> list[Record]:
     """The records of *body*, the octets of a robots.txt, in file order.
 
-    Lines without a key are left out. No octets make it raise.
+    Lines without a key are left out, but blank ones where *dialect* has them
+    end a group. No octets make it raise.
     """
+    return records_of(_text(body, dialect), 1, dialect)
+
+
+#: A user-agent line, its number and value, and the text of the lines from there
+#: to the next one.
+Section = tuple[int, bytes, bytes]
+
+
+def read_sections(body: bytes, dialect: Dialect) -> Iterator[Section]:
+    """The sections of *body*, the octets of a robots.txt, in file order.
+
+    For reading the groups that are about us without reading the others.
+    """
+    text = _text(body, dialect)
+    # No spelling of the key is without this word.
+    lowered = text.lower()
+    number = counted = opened_at = end = 0
+    opened: tuple[int, bytes] | None = None
+    while (found := lowered.find(b"agent", end)) >= 0:
+        start = text.rfind(b"\n", 0, found) + 1
+        end = text.find(b"\n", found)
+        if end < 0:
+            end = len(text)
+        value = _agent_of(text[start:end], dialect)
+        if value is not None:
+            if opened is not None:
+                yield *opened, text[opened_at:start]
+            number += text.count(b"\n", counted, start)
+            counted = start
+            opened, opened_at = (number + 1, value), end + 1
+    if opened is not None:
+        yield *opened, text[opened_at:]
+
+
+def _agent_of(line: bytes, dialect: Dialect) -> bytes | None:
+    """The value of *line* if it is a user-agent line."""
+    key, colon, value = line.partition(b":")
+    if colon and b"#" not in line and _USUAL.get(key) is Field.USER_AGENT:
+        return value.strip(_WHITE_SPACE)
+    read = read_line(line, dialect)
+    return read.value if read is not None and read.field is Field.USER_AGENT else None
+
+
+def split_lines(body: bytes, dialect: Dialect) -> list[bytes]:
+    """The lines of *body* as far as *dialect* reads them, without their ends."""
+    return _text(body, dialect).splitlines()
+
+
+def _text(body: bytes, dialect: Dialect) -> bytes:
+    """What *dialect* reads of *body*, with LF as the end of all lines."""
     text = _without_mark(body, dialect)
-    # bytes.splitlines() knows exactly the grammar's NL: LF, CR and CRLF.
-    for number, line in enumerate(text.splitlines(), 1):
-        record = _read_line(number, line, dialect) if line else None
-        if record is not None:
-            yield record
+    if b"\r" in text:
+        text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    if dialect.nul_ends_line and b"\0" in text:
+        text = _AFTER_NUL.sub(b"", text)
+    if dialect.max_line is not None and len(text) > dialect.max_line:
+        text = b"\n".join([line[: dialect.max_line] for line in text.split(b"\n")])
+    return text
+
+
+def records_of(text: bytes, number: int, dialect: Dialect) -> list[Record]:
+    """The records of *text*, whole lines, the first of which has *number*.
+
+    This is what loading a file costs. So lines of the kind that is met most
+    are read many at a time.
+    """
+    records: list[Record] = []
+    done = 0
+    for run in _RUN.finditer(text):
+        start, end = run.span()
+        if start > done:
+            records += _each_record(text[done : start - 1], number, dialect)
+            number += text.count(b"\n", done, start)
+        values = [value.strip(_WHITE_SPACE) for value in text[start + 9 : end].split(_NEXT)]
+        records += zip(range(number, number + len(values)), repeat(Field.DISALLOW), values)
+        number += len(values)
+        done = end + 1
+    if done < len(text):
+        records += _each_record(text[done:], number, dialect)
+    return records
+
+
+def _each_record(text: bytes, number: int, dialect: Dialect) -> list[Record]:
+    records: list[Record] = []
+    usual = _USUAL.get
+    for line in text.split(b"\n"):
+        key, colon, value = line.partition(b":")
+        field = usual(key)
+        if field is not None and colon:
+            if b"#" in value:
+                value = value.partition(b"#")[0]
+            records.append((number, field, value.strip(_WHITE_SPACE)))
+        elif line and (read := read_line(line, dialect)) is not None:
+            records.append((number, read.field, read.value))
+        elif dialect.blank_ends_group and not line.strip(_WHITE_SPACE):
+            records.append((number, Field.BLANK, b""))
+        number += 1
+    return records
+
+
+def read_line(line: bytes, dialect: Dialect) -> Line | None:
+    """What *line* of :func:`split_lines` is read as, ``None`` where it has no key."""
+    line = line.partition(b"#")[0].strip(_WHITE_SPACE)
+    if not line:
+        return None
+    key, colon, value = line.partition(b":")
+    if not colon:
+        words = _TWO_WORDS.fullmatch(line) if dialect.lenient_keys else None
+        if words is None:
+            return None
+        key, value = words.groups()
+    key = key.strip(_WHITE_SPACE)
+    if not key:
+        return None
+    return Line(_field(key.lower(), dialect), key, value.strip(_WHITE_SPACE), bool(colon))
+
+
+def is_typo(key: bytes) -> bool:
+    """Whether *key* is a misspelling that is forgiven."""
+    return key.lower() in _TYPOS
 
 
 def within_limit(body: bytes, max_size: int) -> bytes:
@@ -125,30 +282,11 @@ def _without_mark(body: bytes, dialect: Dialect) -> bytes:
     return body
 
 
-def _read_line(number: int, line: bytes, dialect: Dialect) -> Record | None:
-    if dialect.max_line is not None:
-        line = line[: dialect.max_line]
-    if dialect.nul_ends_line:
-        line = line.partition(b"\0")[0]
-    line = line.partition(b"#")[0].strip(_WHITE_SPACE)
-    key, colon, value = line.partition(b":")
-    if not colon:
-        words = _TWO_WORDS.fullmatch(line)
-        if words is None:
-            return None
-        key, value = words.groups()
-    key = key.strip(_WHITE_SPACE)
-    if not key:
-        return None
-    return Record(number, _field(key.lower(), dialect), value.strip(_WHITE_SPACE))
-
-
 def _field(key: bytes, dialect: Dialect) -> Field:
     field = _KEYS.get(key)
-    if field is not None:
-        return field
-    if dialect.keys_by_prefix:
-        for known, field in _KEYS.items():
-            if key.startswith(known):
-                return field
-    return Field.OTHER
+    if field is None and dialect.lenient_keys:
+        field = _TYPOS.get(key)
+    if field is None and dialect.keys_by_prefix:
+        starts = (known for known in _BY_PREFIX if key.startswith(known))
+        field = _BY_PREFIX.get(next(starts, b""))
+    return field or Field.UNKNOWN

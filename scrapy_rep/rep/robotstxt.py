@@ -1,65 +1,53 @@
-"""Groups, rules and other records of one file, and verdicts by them.
+"""What one file says: verdicts and other records.
 
-Here may live: how records make groups, which groups are ours, and what
-follows. Here may not live: how octets become records (:mod:`.lines`), which
-rule of a group wins (:mod:`.matching`).
-
-RFC 9309 §2.1: a group is "one or more user-agent lines that are followed by
-one or more rules. The group is terminated by a user-agent line or end of
-file". §2.2.4: other records "MUST NOT interfere with the parsing of explicitly
-defined records": nothing but a user-agent line after a rule starts a group.
+Here may live: answers that put together what the other files of this package
+find out. Here may not live: how octets become records (:mod:`.lines`), records
+groups (:mod:`.groups`), which rule of a group wins (:mod:`.matching`), what
+records say that are no rules (:mod:`.records`), what is wrong with a file
+(:mod:`.findings`).
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from typing import NamedTuple
+from bisect import bisect_left
+from collections.abc import Collection, Iterator
+from itertools import chain
+from typing import TypeVar
 
-from .agents import EVERYONE, Agents, group_name, preferences
+from .agents import Agents, preferences
 from .dialects import RFC9309, Dialect
-from .lines import Field, Record, read_records, within_limit
-from .matching import Rule, RuleSet
-from .urls import ROBOTS_TXT, path_to_match
-from .verdict import AgentLine, Reason, Verdict
+from .findings import Finding, read_findings
+from .groups import Group, OurGroup, groups_about, our_group
+from .lines import Field, read_line, split_lines, within_limit
+from .matching import NO_RULE, Rule, RuleSet, line_of
+from .records import OTHER_FIELDS, OtherRecord, RequestRate, TimeWindow, read_other_records
+from .text import printable
+from .urls import (
+    PLAIN,
+    ROBOTS_TXT,
+    InvalidURL,
+    canonical_patterns,
+    path_to_match,
+    rest_to_match,
+    site_of,
+)
+from .verdict import Reason, Verdict
 
-# Rule sets are made when first asked for and kept for as many agents; a crawl
-# asks for one or two.
+# What is made when first asked for is kept for as many agents, and as many
+# lines; a crawl asks for one or two.
 _MAX_RULE_SETS = 32
+_MAX_RULES = 1024
+# With what no URL begins.
+_NO_SITE = "\n"
 
-
-# A number of seconds, and nothing else that float() would take.
-_SECONDS = re.compile(rb"[0-9]{1,9}(?:\.[0-9]*)?|\.[0-9]+")
-
-
-class _Delay(NamedTuple):
-    """A Crawl-delay, for as many of its group's agents as stand above it."""
-
-    seconds: float
-    agents_above: int
-
-
-class _Group:
-    """User-agent lines and the rules that follow them."""
-
-    __slots__ = ("agents", "delays", "rules")
-
-    def __init__(self) -> None:
-        self.agents: list[AgentLine] = []
-        self.rules: list[Rule] = []
-        self.delays: list[_Delay] = []
-
-
-class _Ours(NamedTuple):
-    """What a file has for one agent: the groups that name it, combined."""
-
-    rules: RuleSet
-    lines: tuple[AgentLine, ...]
-    delay: float | None
+_Value = TypeVar("_Value")
 
 
 class RobotsTxt:
     """What one robots.txt says.
+
+    It is read when something is asked: what is kept is the file, and an index
+    over the rules for each agent that was asked about.
 
     >>> robots = RobotsTxt.parse(b"User-agent: *\\nDisallow: /private/\\n")
     >>> robots.allowed("https://example.com/private/page", "ExampleBot")
@@ -68,28 +56,33 @@ class RobotsTxt:
     disallowed by "Disallow: /private/" (line 2, group *) of robots.txt
     """
 
-    __slots__ = ("_groups", "_groups_of", "_ours", "dialect", "sitemaps", "truncated")
+    __slots__ = (
+        "_asked",
+        "_groups",
+        "_rule_sets",
+        "_rules",
+        "_site",
+        "_site_end",
+        "body",
+        "dialect",
+        "truncated",
+    )
 
-    def __init__(
-        self,
-        dialect: Dialect,
-        groups: Sequence[_Group],
-        sitemaps: tuple[str, ...],
-        truncated: bool,
-    ) -> None:
+    def __init__(self, body: bytes, dialect: Dialect, truncated: bool) -> None:
+        #: The octets of the file, as far as they are read.
+        self.body = body
         self.dialect = dialect
-        #: The values of the file's Sitemap lines, in order, without duplicates.
-        #: Untrusted text: a value need not be a URL.
-        self.sitemaps = sitemaps
         #: Whether the file was longer than what is read of it.
         self.truncated = truncated
-        self._groups = groups
-        # Every group that names an agent; an agent named twice by a group counts once.
-        self._groups_of: dict[str, list[int]] = {}
-        for index, group in enumerate(groups):
-            for name in dict.fromkeys(agent.name.lower() for agent in group.agents):
-                self._groups_of.setdefault(name, []).append(index)
-        self._ours: dict[str, _Ours] = {}
+        self._rule_sets: dict[Agents, RuleSet] = {}
+        #: The agents that were asked about once.
+        self._asked: tuple[Agents, ...] = ()
+        # For verdicts, of which most files never have to give one.
+        self._groups: dict[Agents, tuple[OurGroup, ...]] | None = None
+        self._rules: dict[int, Rule] | None = None
+        # How the last URL began; that of the next one is likely the same.
+        self._site = _NO_SITE
+        self._site_end = 0
 
     @classmethod
     def parse(
@@ -103,104 +96,206 @@ class RobotsTxt:
         use the parseable rules".
         """
         limit = dialect.max_size if max_size is None else max_size
-        truncated = limit is not None and len(body) > limit
-        if limit is not None:
-            body = within_limit(body, limit)
-        groups: list[_Group] = []
-        # dict, as a set that keeps the order
-        sitemaps: dict[str, None] = {}
-        for record in read_records(body, dialect):
-            if record.field is Field.USER_AGENT:
-                if not groups or groups[-1].rules:
-                    groups.append(_Group())
-                name = group_name(record.value, dialect)
-                groups[-1].agents.append(AgentLine(name, record.number))
-            elif record.field is Field.SITEMAP:
-                if record.value:
-                    sitemaps[record.value.decode("utf-8", "replace")] = None
-            elif groups:
-                # What stands before the first user-agent line is in no group.
-                _add_to_group(groups[-1], record)
-        return cls(dialect, groups, tuple(sitemaps), truncated)
+        if limit is None or len(body) <= limit:
+            return cls(body, dialect, truncated=False)
+        return cls(within_limit(body, limit), dialect, truncated=True)
 
     def allowed(self, url: str | bytes, agents: Agents) -> bool:
         """Whether *agents* may access *url*.
 
         *agents* is one product token, or several in order of preference;
-        *url* is absolute, or a path that starts with ``/``.
+        *url* is absolute, or a path that starts with ``/``. What is no URL may
+        not be accessed.
         """
-        path = path_to_match(url, self.dialect)
-        if path == ROBOTS_TXT and self.dialect.robots_txt_allowed:
-            return True
-        ours = self._for_agents(agents)
-        rule = ours.rules.decide(path) if ours else None
-        return rule is None or not rule.refuses
+        # A crawl does this for each of its requests. What is known is looked up
+        # here, and most URLs are plain to see through, see PLAIN; calls
+        # of other functions would take as long as all of it.
+        try:
+            rules = self._rule_sets[agents]
+            if url.startswith(self._site):  # type: ignore[arg-type]
+                path: str = url[self._site_end :]  # type: ignore[assignment]
+                if not (path.encode().translate(None, PLAIN) or "/." in path or path[-1] == "?"):
+                    if path.startswith(rules.starts):
+                        certain = path.startswith(rules.refused)
+                    else:
+                        for needle in rules.needles:
+                            if needle in path:
+                                break
+                        else:
+                            return True
+                        wildcard = rules.needles[needle]
+                        certain = wildcard is not None and wildcard.matches(path)
+                    if certain and not path.startswith(rules.allowed):
+                        return self._is_robots_txt(path)
+                    return rules.decide(path) & 1 == 1 or self._is_robots_txt(path)
+        except (KeyError, TypeError):
+            # Agents that nobody asked for before, or in a list; a URL in octets.
+            rules = self._rules_for(agents, once=True)
+        except UnicodeEncodeError:
+            # A URL with surrogates in it; it has no octets.
+            pass
+        try:
+            path = self._path(url)
+        except InvalidURL:
+            return False
+        return not rules.refuses(path) or self._is_robots_txt(path)
 
     def verdict(self, url: str | bytes, agents: Agents) -> Verdict:
         """The same answer as :meth:`allowed`, with what it rests on."""
-        path = path_to_match(url, self.dialect)
-        # RFC 9309 §2.2.2: "The /robots.txt URI is implicitly allowed."
-        if path == ROBOTS_TXT and self.dialect.robots_txt_allowed:
+        try:
+            path = self._path(url)
+        except InvalidURL as error:
+            return Verdict(False, Reason.INVALID_URL, detail=printable(str(error)))
+        if self._is_robots_txt(path):
             return Verdict(True, Reason.ROBOTS_TXT_ITSELF)
-        ours = self._for_agents(agents)
-        if ours is None:
+        groups = self._groups_about(agents)
+        if not groups:
             return Verdict(True, Reason.NO_GROUP)
-        rule = ours.rules.decide(path)
-        reason = Reason.RULE if rule else Reason.NO_RULE
-        return Verdict(rule is None or not rule.refuses, reason, rule, ours.lines)
+        weight = self._rules_for(agents).decide(path)
+        if weight == NO_RULE:
+            lines = tuple(chain.from_iterable(group.agents for group in groups))
+            return Verdict(True, Reason.NO_RULE, group=lines)
+        rule = self._rule(line_of(weight))
+        group = next(group for group in groups if rule.line <= group.last_line)
+        return Verdict(
+            not rule.refuses, Reason.RULE, rule=rule, group=group.agents, merged=group.merged
+        )
 
     def crawl_delay(self, agents: Agents) -> float | None:
         """The Crawl-delay for *agents* in seconds, ``None`` where there is none.
 
         Not part of RFC 9309. Where several hold for an agent, the longest.
         """
-        ours = self._for_agents(agents)
-        return ours.delay if ours else None
+        return max(self._values(agents, Field.CRAWL_DELAY, float), default=None)
 
-    def _for_agents(self, agents: Agents) -> _Ours | None:
-        """The combined groups of the first of *agents* that has any, else everyone's.
+    def request_rate(
+        self, agents: Agents, minute_of_day: float | None = None
+    ) -> RequestRate | None:
+        """The Request-rate for *agents*, ``None`` where there is none.
 
-        RFC 9309 §2.2.1: "If there is more than one group matching the
-        user-agent, the matching groups' rules MUST be combined into one
-        group", and "If no matching group exists, crawlers MUST obey the group
-        with a user-agent line with the '*' value, if present."
+        Not part of RFC 9309. Where several hold, the slowest. Rates that hold at
+        some times of the day only are left out where *minute_of_day* (in UTC) is
+        not such a time, and counted where none is given.
         """
-        for name in preferences(agents):
-            # "*" is no product token: nobody is called that. An empty name
-            # is what a user-agent line has that names nobody.
-            if name in self._groups_of and name not in (EVERYONE, ""):
-                return self._combined(name)
-        return self._combined(EVERYONE) if EVERYONE in self._groups_of else None
+        rates = [
+            rate
+            for rate in self._values(agents, Field.REQUEST_RATE, RequestRate)
+            if minute_of_day is None or rate.window is None or rate.window.contains(minute_of_day)
+        ]
+        return max(rates, key=lambda rate: rate.delay, default=None)
 
-    def _combined(self, name: str) -> _Ours:
-        ours = self._ours.get(name)
-        if ours is None:
-            if len(self._ours) >= _MAX_RULE_SETS:
-                self._ours.clear()
-            ours = self._ours[name] = self._combine(name)
-        return ours
+    def visit_times(self, agents: Agents) -> tuple[TimeWindow, ...]:
+        """When *agents* are asked to visit; at any time where it is empty.
 
-    def _combine(self, name: str) -> _Ours:
-        rules: list[Rule] = []
-        lines: list[AgentLine] = []
-        delays: list[float] = []
-        for index in self._groups_of[name]:
-            group = self._groups[index]
-            rules += group.rules
-            ours = [i for i, agent in enumerate(group.agents) if agent.name.lower() == name]
-            lines += [group.agents[i] for i in ours]
-            delays += [delay.seconds for delay in group.delays if delay.agents_above > ours[0]]
-        return _Ours(RuleSet(rules, self.dialect), tuple(lines), max(delays, default=None))
+        Not part of RFC 9309. Where several are given, each of them is such a time.
+        """
+        return tuple(self._values(agents, Field.VISIT_TIME, TimeWindow))
+
+    def records_for(
+        self, agents: Agents, fields: Collection[Field] = OTHER_FIELDS
+    ) -> tuple[OtherRecord, ...]:
+        """The :attr:`records` in the groups that are about *agents*, those of *fields*.
+
+        Sitemap, Host, Clean-param and License are about the site wherever they
+        stand: see :attr:`records` for all of these.
+        """
+        return tuple(self._records_for(agents, fields))
+
+    def _records_for(self, agents: Agents, fields: Collection[Field]) -> Iterator[OtherRecord]:
+        ours = sorted(line for group in self._groups_about(agents) for _, line in group.agents)
+        for record in read_other_records(self.body, self.dialect, fields):
+            above = record.lines_of_agents
+            if bisect_left(ours, above.start) < bisect_left(ours, above.stop):
+                yield record
+
+    def _values(self, agents: Agents, field: Field, kind: type[_Value]) -> Iterator[_Value]:
+        """The values of the records of *field*, which are of *kind*, for *agents*."""
+        for record in self._records_for(agents, {field}):
+            if isinstance(record.value, kind):
+                yield record.value
+
+    @property
+    def sitemaps(self) -> tuple[str, ...]:
+        """The values of the file's Sitemap lines, in order, without duplicates.
+
+        Untrusted text: a value need not be a URL.
+        """
+        records = read_other_records(self.body, self.dialect, {Field.SITEMAP})
+        values = [record.value for record in records]
+        return tuple(dict.fromkeys(value for value in values if isinstance(value, str)))
+
+    @property
+    def records(self) -> tuple[OtherRecord, ...]:
+        """The records that are neither user-agent lines nor rules, in file order."""
+        return tuple(read_other_records(self.body, self.dialect))
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What each line of the file was taken for, and what is wrong with it.
+
+        In file order, at least one for each line.
+        """
+        return tuple(read_findings(self.body, self.dialect, self.truncated))
+
+    def _is_robots_txt(self, path: str) -> bool:
+        # RFC 9309 §2.2.2: "The /robots.txt URI is implicitly allowed."
+        return path == ROBOTS_TXT and self.dialect.robots_txt_allowed
+
+    def _path(self, url: str | bytes) -> str:
+        """What of *url* rules are about; raises :exc:`InvalidURL`."""
+        if isinstance(url, str):
+            if not url.startswith(self._site):
+                self._site = site_of(url) or _NO_SITE
+                self._site_end = len(self._site) - 1
+            if url.startswith(self._site):
+                return rest_to_match(url[self._site_end :], self.dialect)
+        return path_to_match(url, self.dialect)
+
+    def _rules_for(self, agents: Agents, *, once: bool = False) -> RuleSet:
+        """The combined rules of the groups that are about *agents*.
+
+        Of many sites one page is asked for. So what is asked *once* is not
+        kept the first time: to read the file again takes less than to keep it.
+        """
+        key = agents if isinstance(agents, str) else tuple(agents)
+        rules = self._rule_sets.get(key)
+        if rules is None:
+            agent, groups = groups_about(self.body, self.dialect, preferences(agents))
+            # Others may have come to the same groups.
+            rules = self._rule_sets.get(agent) or _combined(groups, self.dialect)
+            if once and key not in self._asked:
+                self._asked = (*self._asked[-_MAX_RULE_SETS:], key)
+                return rules
+            rules.make_index()
+            if len(self._rule_sets) >= _MAX_RULE_SETS:
+                self._rule_sets.clear()
+            self._rule_sets[agent] = self._rule_sets[key] = rules
+        return rules
+
+    def _groups_about(self, agents: Agents) -> tuple[OurGroup, ...]:
+        """The groups that are about *agents*."""
+        key = agents if isinstance(agents, str) else tuple(agents)
+        if self._groups is None or len(self._groups) >= _MAX_RULE_SETS:
+            self._groups = {}
+        if key not in self._groups:
+            agent, groups = groups_about(self.body, self.dialect, preferences(agents))
+            self._groups[key] = tuple(our_group(group, agent, self.dialect) for group in groups)
+        return self._groups[key]
+
+    def _rule(self, line: int) -> Rule:
+        """The rule that stands at *line*."""
+        if self._rules is None or len(self._rules) >= _MAX_RULES:
+            self._rules = {}
+        if line not in self._rules:
+            read = read_line(split_lines(self.body, self.dialect)[line - 1], self.dialect)
+            assert read is not None
+            self._rules[line] = Rule(read.field is Field.ALLOW, read.value, line)
+        return self._rules[line]
 
 
-def _add_to_group(group: _Group, record: Record) -> None:
-    if record.field in (Field.ALLOW, Field.DISALLOW):
-        group.rules.append(Rule(record.field is Field.ALLOW, record.value, record.number))
-    elif record.field is Field.CRAWL_DELAY:
-        seconds = _seconds(record.value)
-        if seconds is not None:
-            group.delays.append(_Delay(seconds, len(group.agents)))
-
-
-def _seconds(value: bytes) -> float | None:
-    return float(value) if _SECONDS.fullmatch(value) else None
+def _combined(groups: list[Group], dialect: Dialect) -> RuleSet:
+    """The rules of all *groups* as one set."""
+    rules = list(chain.from_iterable(group.rules for group in groups))
+    lines, fields, values = zip(*rules, strict=True) if rules else ((), (), ())
+    allows = [field is Field.ALLOW for field in fields]
+    return RuleSet(canonical_patterns(values, dialect), lines, allows, dialect)

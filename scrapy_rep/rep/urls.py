@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import contextlib
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from .dialects import Dialect, PathForm
@@ -22,6 +24,7 @@ from .dialects import Dialect, PathForm
 #: Where the rules of an origin are (RFC 9309 §2.3).
 ROBOTS_TXT = "/robots.txt"
 
+_LAST_PORT = 65_535
 _DEFAULT_PORTS = {"http": 80, "https": 443, "ftp": 21}
 
 # The URL standard: controls and spaces around a URL are no part of it, tabs
@@ -29,8 +32,11 @@ _DEFAULT_PORTS = {"http": 80, "https": 443, "ftp": 21}
 _AROUND = "".join(map(chr, range(0x21)))
 _DROPPED = {ord(character): None for character in "\t\n\r"}
 
-# Scheme and authority; "\" ends an authority as "/" does, as in browsers.
-_AUTHORITY = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.\-]*:)?//[^/\\?#]*")
+# Scheme and authority; "\" begins and ends an authority as "/" does, as in browsers.
+_AUTHORITY = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.\-]*:)?[/\\]{2}[^/\\?#]*")
+
+# Where what a URL is about is plain to see, and no client reads it otherwise.
+_SITE = re.compile(r"https?://[A-Za-z0-9.\-]+(?::([0-9]{1,5}))?/")
 
 # RFC 3986 §2.3, unreserved: means the same encoded or not, so is decoded.
 _UNRESERVED = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
@@ -40,25 +46,38 @@ _UNRESERVED = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._
 _KEPT = "!&()+,/:;=?@"
 
 
-def _canonical_octets() -> dict[str, str]:
-    """Every octet, and every way to write it percent-encoded, to its canonical form."""
-    table: dict[str, str] = {}
-    for octet in range(256):
-        character = chr(octet)
-        encoded = f"%{octet:02X}"
-        table[character] = character if character in _UNRESERVED + _KEPT else encoded
-        for high in {encoded[1], encoded[1].lower()}:
-            for low in {encoded[2], encoded[2].lower()}:
-                table[f"%{high}{low}"] = character if character in _UNRESERVED else encoded
-    # A "%" that encodes nothing stays as it is: no client touches it.
-    table["%"] = "%"
-    table["*"] = "%2A"
-    table["$"] = "%24"
-    return table
+#: The octets that are the same in every form, in a URL and in a pattern. What
+#: follows the authority in a URL is the path to match as it stands, if it has no
+#: others, no "/." in it, and does not end with "?".
+PLAIN = (_UNRESERVED + _KEPT).encode("ascii")
+_PLAIN_OR_STAR = PLAIN + b"*"
+_PLAIN_OR_META = PLAIN + b"*$\n"
 
 
-_CANONICAL = _canonical_octets()
-_NOT_CANONICAL = re.compile(f"%[0-9A-Fa-f]{{2}}|[^{re.escape(_UNRESERVED + _KEPT)}]")
+class _Form(NamedTuple):
+    """A table for octets that stand as they are, one for percent-encoded ones."""
+
+    raw: dict[int, str]
+    encoded: dict[int, str]
+
+
+def _canonical_form() -> _Form:
+    encoded = {octet: f"%{octet:02X}" for octet in range(256)}
+    # A "%" that begins no encoded octet stays as clients send it.
+    raw = encoded | {ord(character): character for character in _UNRESERVED + _KEPT + "%"}
+    return _Form(raw, encoded | {ord(character): character for character in _UNRESERVED})
+
+
+def _decoded_form() -> _Form:
+    # The draft of 1996, §3.2.2: "If a %xx encoded octet is encountered it is
+    # unencoded prior to comparison, unless it is the "/" character". "%" keeps
+    # one form, or the octets of "%252F" would be those of "%2F".
+    same = {octet: chr(octet) for octet in range(256)} | {ord("%"): "%25"}
+    return _Form(same, same | {ord("/"): "%2F"})
+
+
+_FORMS = {PathForm.CANONICAL: _canonical_form(), PathForm.DECODED: _decoded_form()}
+_ENCODED = re.compile("((?:%[0-9A-Fa-f]{2})+)")
 
 
 class InvalidURL(ValueError):
@@ -86,20 +105,10 @@ class Origin:
         >>> str(Origin.of("HTTP://user@Example.COM:80/page"))
         'http://example.com'
         """
-        try:
-            parts = urlsplit(_strip(url).replace("\\", "/"))
-            port = parts.port
-        except ValueError as error:
-            raise InvalidURL(f"{url!r} is no URL: {error}") from None
-        if parts.scheme not in _DEFAULT_PORTS:
+        scheme, host, port = _split(_strip(url))
+        if scheme not in _DEFAULT_PORTS:
             raise InvalidURL(f"{url!r} is no http, https or ftp URL")
-        if not parts.hostname:
-            raise InvalidURL(f"{url!r} names no host")
-        return cls(
-            parts.scheme,
-            _ascii_host(parts.hostname),
-            _DEFAULT_PORTS[parts.scheme] if port is None else port,
-        )
+        return cls(scheme, _ascii_host(host), _DEFAULT_PORTS[scheme] if port is None else port)
 
     @property
     def robots_url(self) -> str:
@@ -111,6 +120,18 @@ class Origin:
         if self.port == _DEFAULT_PORTS[self.scheme]:
             return f"{self.scheme}://{host}"
         return f"{self.scheme}://{host}:{self.port}"
+
+
+def _split(url: str) -> tuple[str, str, int | None]:
+    """Scheme, host and port of *url*; raises :exc:`InvalidURL`."""
+    try:
+        parts = urlsplit(url.replace("\\", "/"))
+        port = parts.port
+    except ValueError as error:
+        raise InvalidURL(f"{url!r} is no URL: {error}") from None
+    if not parts.hostname:
+        raise InvalidURL(f"{url!r} names no host")
+    return parts.scheme, parts.hostname, port
 
 
 def _ascii_host(host: str) -> str:
@@ -127,15 +148,44 @@ def path_to_match(url: str | bytes, dialect: Dialect) -> str:
     """The part of *url* that rules are about: path, parameters and query.
 
     *url* is absolute, or a path that starts with ``/``. The result is in the
-    form that *dialect* compares and starts with ``/``.
+    form that *dialect* compares and starts with ``/``. Raises
+    :exc:`InvalidURL` for anything else, but in dialects that take URLs as they
+    come.
 
     >>> from scrapy_rep.rep.dialects import RFC9309
     >>> path_to_match("https://example.com/a/../b c?q=%7e#top", RFC9309)
     '/b%20c?q=~'
     """
+    text = _octets(url)
     if dialect.path_form is PathForm.VERBATIM:
-        return _verbatim_path(_octets(url))
-    return _canonical_path(url)
+        return _verbatim_path(text)
+    text = _strip(text)
+    authority = _AUTHORITY.match(text)
+    if authority:
+        _split(text)
+        text = text[authority.end() :]
+    elif not text.startswith("/"):
+        raise InvalidURL(f"{url!r} is neither an absolute URL nor a path that starts with '/'")
+    return _normal(text, _FORMS[dialect.path_form])
+
+
+def rest_to_match(rest: str, dialect: Dialect) -> str:
+    """The same for what follows the authority in a URL, which starts with ``/``."""
+    text = _octets(rest)
+    if not (text.encode().translate(None, PLAIN) or "/." in text or text.endswith("?")):
+        return text
+    if dialect.path_form is PathForm.VERBATIM:
+        return _c_string(text.partition("#")[0])
+    return _normal(_strip(text), _FORMS[dialect.path_form])
+
+
+def site_of(url: str) -> str:
+    """Scheme, authority and first slash of *url*, where they are plain to see, else "".
+
+    Of every URL that begins with it, :func:`rest_to_match` tells the path.
+    """
+    match = _SITE.match(url)
+    return match.group() if match and int(match.group(1) or 0) <= _LAST_PORT else ""
 
 
 def is_robots_txt(url: str | bytes, dialect: Dialect) -> bool:
@@ -143,45 +193,68 @@ def is_robots_txt(url: str | bytes, dialect: Dialect) -> bool:
 
     RFC 9309 §2.2.2: "The /robots.txt URI is implicitly allowed."
     """
-    return dialect.robots_txt_allowed and path_to_match(url, dialect) == ROBOTS_TXT
+    try:
+        return dialect.robots_txt_allowed and path_to_match(url, dialect) == ROBOTS_TXT
+    except InvalidURL:
+        return False
 
 
-def canonical_pattern(value: bytes, dialect: Dialect) -> str:
-    """The value of a rule in the form that *dialect* compares.
+def canonical_patterns(values: Sequence[bytes], dialect: Dialect) -> list[str]:
+    """The values of rules in the form that *dialect* compares.
 
-    In the result ``*`` is a wildcard, and ``$`` an anchor where it comes last.
+    In the result, where *dialect* has wildcards, ``*`` is one, and ``$`` an
+    anchor where it comes last.
     """
+    # Of most files no value needs work, and this is quick to see of all at once.
+    together = b"\n".join(values) + b"\n"
+    literal_dollars = together.count(b"$") - together.count(b"$\n")
+    if dialect.wildcards and not (literal_dollars or together.translate(None, _PLAIN_OR_META)):
+        return together.decode("ascii").split("\n")[: len(values)]
+    return [_canonical_pattern(value, dialect) for value in values]
+
+
+def _canonical_pattern(value: bytes, dialect: Dialect) -> str:
     text = value.decode("latin-1")
+    if dialect.wildcards and not value.removesuffix(b"$").translate(None, _PLAIN_OR_STAR):
+        return text
     if dialect.path_form is PathForm.VERBATIM:
         return _ESCAPED.sub(_escape, text)
+    form = _FORMS[dialect.path_form]
+    if not dialect.wildcards:
+        return _in_form(text, form)
     anchor = "$" if text.endswith("$") else ""
     if anchor:
         text = text[:-1]
-    return "*".join(map(_canonical, text.split("*"))) + anchor
+    return "*".join([_in_form(piece, form) for piece in text.split("*")]) + anchor
 
 
-# -- canonical form -----------------------------------------------------------
+# -- canonical and decoded form -----------------------------------------------
 
 
-def _canonical(text: str) -> str:
-    """*text*, one character an octet, in canonical form."""
-    return _NOT_CANONICAL.sub(lambda match: _CANONICAL[match.group()], text)
+def _in_form(text: str, form: _Form) -> str:
+    """*text*, one character an octet, in *form*."""
+    if "%" not in text:
+        return text.translate(form.raw)
+    parts = _ENCODED.split(text)
+    parts[::2] = [part.translate(form.raw) for part in parts[::2]]
+    parts[1::2] = [_unquoted(part).translate(form.encoded) for part in parts[1::2]]
+    return "".join(parts)
 
 
-def _canonical_path(url: str | bytes) -> str:
-    text = _strip(_octets(url))
-    authority = _AUTHORITY.match(text)
-    if authority:
-        text = text[authority.end() :]
-    text = text.partition("#")[0]
-    path, _, query = text.partition("?")
-    path = _canonical(path.replace("\\", "/")) or "/"
+def _unquoted(encoded: str) -> str:
+    """*encoded*, which is all ``%XX``, as the octets that it stands for."""
+    return bytes.fromhex(encoded.replace("%", "")).decode("latin-1")
+
+
+def _normal(rest: str, form: _Form) -> str:
+    path, _, query = rest.partition("#")[0].partition("?")
+    path = _in_form(path.replace("\\", "/"), form)
     if not path.startswith("/"):
         path = "/" + path
     if "/." in path:
         path = _without_dot_segments(path)
     # "/?" and "/" are one resource to every client that Scrapy has.
-    return f"{path}?{_canonical(query)}" if query else path
+    return f"{path}?{_in_form(query, form)}" if query else path
 
 
 def _without_dot_segments(path: str) -> str:
@@ -242,5 +315,10 @@ def _verbatim_path(url: str) -> str:
     fragment = url.find("#", start)
     if 0 <= fragment < path.start():
         return "/"
-    found = url[path.start() : fragment if fragment >= 0 else None]
+    found = _c_string(url[path.start() : fragment if fragment >= 0 else None])
     return found if found.startswith("/") else "/" + found
+
+
+def _c_string(path: str) -> str:
+    """robots.cc, InitUserAgentsAndPath, takes a path that ends at its first NUL."""
+    return path.partition("\0")[0]

@@ -49,6 +49,9 @@ class Verdict:
 
     *rule* and *line* (from 1) name the rule that decided, ``None`` and 0 where
     none did; *group* the user-agent lines through which it is about us.
+    *merged* says that the rule is about us only because a record that is not
+    of the standard, such as Crawl-delay, ends no group (RFC 9309 §2.2.4): it
+    stands between our user-agent lines and others, right above the rules.
     *age* is that of the copy of robots.txt in seconds; *detail* what is known
     beyond *reason*, for people. All text in it is safe to print.
     """
@@ -60,6 +63,7 @@ class Verdict:
     origin: Origin | None = None
     age: float | None = None
     detail: str = ""
+    merged: bool = False
 
     @property
     def line(self) -> int:
@@ -74,10 +78,13 @@ class Verdict:
         where = printable(self.origin.robots_url) if self.origin else ROBOTS_TXT[1:]
         if self.reason is Reason.RULE:
             names = ", ".join(dict.fromkeys(printable(agent.name) for agent in self.group))
-            return f'by "{self.rule}" (line {self.line}, group {names}) of {where}'
+            by = f'by "{self.rule}" (line {self.line}, group {names}) of {where}'
+            return f"{by}; {_MERGED}" if self.merged else by
         text = _SENTENCES[self.reason].format(where=where)
         return f"{text} ({self.detail})" if self.detail else text
 
+
+_MERGED = "a record between this group's user-agent lines does not end it"
 
 _SENTENCES = {
     Reason.NO_RULE: "because no rule of {where} for us matches",

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import resource
+import signal
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -19,10 +21,12 @@ from scrapy import signals
 from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
 from scrapy.http import Response
 from scrapy.utils.asyncio import call_later
+from scrapy.utils.defer import deferred_from_coro
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from scrapy_rep import RobotsForbidden, RobotsTxt
+from scrapy_rep.stores.base import pause
 
 # Loop set-ups by name: settings that make them.
 SETUPS: dict[str, dict[str, Any]] = {
@@ -70,8 +74,19 @@ class JobSpider(scrapy.Spider):
     memory_before: int
     longest_step: float
     pages_started = 0.0
+    # Stop when so many requests have been kept: by "close_spider" or "SIGINT".
+    stop_at_kept = 0
+    stop_by = ""
+    stopped_at = 0.0
+    seconds_to_close = 0.0
 
     async def start(self) -> AsyncIterator[scrapy.Request]:
+        if self.stop_at_kept:
+            self.look_whether_to_stop()
+        if self.ask_engine:
+            # In a task of its own: Scrapy cancels this one when it is interrupted.
+            self.asking = deferred_from_coro(self.ask())
+            await pause(0.5)
         for url in self.job.get("warm_up", []):
             yield self.request({"url": url}, self.warmed_up)
         if not self.warm:
@@ -98,8 +113,44 @@ class JobSpider(scrapy.Spider):
             errback=self.failed,
             meta={"job_url": page["url"], "handle_httpstatus_all": True} | page.get("meta", {}),
             headers=page.get("headers"),
-            dont_filter=True,
+            dont_filter=page.get("dont_filter", True),
         )
+
+    def look_whether_to_stop(self) -> None:
+        """Stop the crawl when as many requests are kept as the job says."""
+        assert self.crawler.stats is not None
+        if self.crawler.stats.get_value("robotstxt/kept_count", 0) < self.stop_at_kept:
+            call_later(0.05, self.look_whether_to_stop)
+            return
+        self.stopped_at = time.monotonic()
+        if self.stop_by == "SIGINT":
+            os.kill(os.getpid(), signal.SIGINT)
+        else:
+            assert self.crawler.engine is not None
+            self.closing = deferred_from_coro(
+                self.crawler.engine.close_spider_async(reason="stopped")
+            )
+
+    closing: Any = None
+    # Asked for by the spider itself, of the engine, before anything else.
+    ask_engine = ""
+    asking: Any = None
+
+    async def ask(self) -> None:
+        request = self.request({"url": self.ask_engine}, self.fetched)
+        assert self.crawler.engine is not None
+        try:
+            response = await self.crawler.engine.download_async(request)
+        except Exception:
+            failure = Failure()  # type: ignore[no-untyped-call]
+            failure.request = request  # type: ignore[attr-defined]
+            self.failed(failure)
+        else:
+            self.fetched(response)
+
+    def closed(self, reason: str) -> None:
+        if self.stopped_at:
+            self.seconds_to_close = time.monotonic() - self.stopped_at
 
     def tick(self, last: float) -> None:
         """Note how much processor time the loop has used since the *last* tick."""
@@ -112,7 +163,11 @@ class JobSpider(scrapy.Spider):
             self.robots_bytes += len(data)
 
     def fetched(self, response: Response) -> None:
-        self.note(response.meta["job_url"], {"outcome": "fetched", "status": response.status})
+        outcome = {"outcome": "fetched", "status": response.status}
+        assert response.request is not None
+        outcome["dont_filter"] = response.request.dont_filter
+        outcome["meta"] = sorted(key for key in response.meta if key.startswith("rep_"))
+        self.note(response.meta["job_url"], outcome)
 
     def failed(self, failure: Failure) -> None:
         error = failure.value
@@ -161,6 +216,8 @@ def main() -> None:
         "LOG_LEVEL": "INFO",
         "TELNETCONSOLE_ENABLED": False,
         "ADDONS": {"scrapy_rep.Addon": 500},
+        # Or one test would know what another has fetched.
+        "REP_STORE": "memory",
         "CONCURRENT_REQUESTS": 200,
         "CONCURRENT_REQUESTS_PER_DOMAIN": 100,
         "RETRY_ENABLED": False,
@@ -168,6 +225,8 @@ def main() -> None:
         **job.get("settings", {}),
     }
     make = CrawlerProcess if "TWISTED_REACTOR" in setup else AsyncCrawlerProcess
+    if limit := job["file_limit"]:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
     process = make(settings)
     lines = _Lines()
     logging.getLogger().addHandler(lines)
@@ -189,6 +248,7 @@ def main() -> None:
         "memory_growth": peak_memory() - crawler.spider.memory_before,
         "robots_bytes": crawler.spider.robots_bytes,
         "longest_step": crawler.spider.longest_step,
+        "seconds_to_close": crawler.spider.seconds_to_close,
     }
     json.dump(result, sys.stdout)
 

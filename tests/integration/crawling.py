@@ -28,6 +28,7 @@ class Crawl:
     memory_growth: int
     robots_bytes: int
     longest_step: float
+    seconds_to_close: float
 
     def outcome(self, url: str) -> str:
         """``fetched``, ``refused`` or ``failed``; every page has one, once."""
@@ -51,6 +52,8 @@ class Job:
     spider: dict[str, Any] = field(default_factory=dict)
     warm_up: list[str] = field(default_factory=list)
     own_parser_fails: bool = False
+    #: Octets that no file may grow beyond, 0 for no limit.
+    file_limit: int = 0
 
     def run(self, *, timeout: float = 100) -> Crawl:
         """Run it in a process of its own."""

@@ -70,6 +70,7 @@ def test_what_is_not_googles_own_holds_in_the_default_dialect(
     assert allowed is (expectation["allowed"] is not spelled_otherwise), expectation["note"]
 
 
+@pytest.mark.once
 def test_every_verdict_and_line_of_the_reference_library() -> None:
     asked = 0
     wrong = []

@@ -6,12 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapy_rep.rep.dialects import GOOGLE, RFC9309, Dialect
-from scrapy_rep.rep.matching import Rule, RuleSet
-from scrapy_rep.rep.urls import canonical_pattern, path_to_match
+from scrapy_rep.rep.dialects import DIALECTS, GOOGLE, RFC9309, Dialect
+from scrapy_rep.rep.matching import Rule, line_of
+from scrapy_rep.rep.urls import path_to_match
+from tests.rep.plain_matcher import decide, plain_decide, rule_set
 
 # pytest-twisted does not get on with @given and parametrize on one test.
-DIALECTS = st.sampled_from([RFC9309, GOOGLE])
+ANY_DIALECT = st.sampled_from(list(DIALECTS.values()))
 BOTH = pytest.mark.parametrize("dialect", [RFC9309, GOOGLE], ids=lambda dialect: dialect.name)
 
 
@@ -23,12 +24,8 @@ def rules_of(*lines: str) -> list[Rule]:
     return rules
 
 
-def decide(url: str, *lines: str, dialect: Dialect = RFC9309) -> Rule | None:
-    return RuleSet(rules_of(*lines), dialect).decide(path_to_match(url, dialect))
-
-
 def deciding_line(url: str, *lines: str, dialect: Dialect = RFC9309) -> int:
-    rule = decide(url, *lines, dialect=dialect)
+    rule = decide(rules_of(*lines), path_to_match(url, dialect), dialect)
     return rule.line if rule else 0
 
 
@@ -115,7 +112,7 @@ def test_googles_order_of_precedence(
     path: str, rules: tuple[str, ...], allowed: bool, dialect: Dialect
 ) -> None:
     for lines in (rules, rules[::-1]):
-        rule = decide(path, *lines, dialect=dialect)
+        rule = decide(rules_of(*lines), path, dialect)
         assert rule is not None
         assert rule.allow is allowed
 
@@ -236,7 +233,7 @@ def test_a_rule_without_a_value_is_no_rule(rule: str) -> None:
 def test_a_rule_without_a_value_decides_where_nothing_does_in_the_google_dialect(
     rule: str,
 ) -> None:
-    found = decide("/a", rule, dialect=GOOGLE)
+    found = decide(rules_of(rule), "/a", GOOGLE)
     assert found is not None
     assert not found.refuses
     assert deciding_line("/a", rule, "disallow /", dialect=GOOGLE) == 2
@@ -267,32 +264,6 @@ def test_a_rule_as_text(rule: Rule, text: str) -> None:
 # -- against a plain matcher -----------------------------------------------------------------
 
 
-def glob(pattern: str, path: str) -> bool:
-    """RFC 9309 §2.2.3, letter by letter."""
-    if pattern in ("", "$"):
-        return not (pattern and path)
-    if pattern[0] == "*":
-        return glob(pattern[1:], path) or (path != "" and glob(pattern, path[1:]))
-    return path != "" and path[0] == pattern[0] and glob(pattern[1:], path[1:])
-
-
-def plain_decide(rules: list[Rule], path: str, dialect: Dialect) -> Rule | None:
-    """RFC 9309 §2.2.2 as a loop over all rules."""
-    best: tuple[int, bool, int] | None = None
-    for rule in rules:
-        if not rule.value and dialect is RFC9309:
-            continue
-        pattern = canonical_pattern(rule.value, dialect)
-        forms = [pattern]
-        if rule.allow and pattern.rpartition("/")[2].startswith("index.htm") and "/" in pattern:
-            forms.append(pattern.rpartition("/")[0] + "/$")
-        for form in forms:
-            rank = (len(form), rule.allow, -rule.line)
-            if glob(form, path) and (best is None or rank > best):
-                best = rank
-    return None if best is None else next(rule for rule in rules if rule.line == -best[2])
-
-
 _VALUES = st.lists(st.sampled_from(["/", "a", "b", "*", "%61", "index.htm", "$"]), max_size=6).map(
     "".join
 )
@@ -300,13 +271,42 @@ _RULES = st.lists(st.tuples(st.booleans(), _VALUES), max_size=8)
 _PATHS = st.lists(st.sampled_from(["/", "a", "b", "index.htm", "?"]), max_size=7).map("".join)
 
 
-@given(dialect=DIALECTS, drawn=_RULES, tails=st.lists(_PATHS, min_size=1, max_size=4))
+def assert_as_a_loop_would(
+    dialect: Dialect, drawn: list[tuple[bool, str]], tails: list[str]
+) -> None:
+    rules = [Rule(allow, value.encode(), line) for line, (allow, value) in enumerate(drawn, 1)]
+    index = rule_set(rules, dialect)
+    for tail in tails:
+        path = path_to_match(f"http://h/{tail}", dialect)
+        expected = plain_decide(rules, path, dialect)
+        assert line_of(index.decide(path)) == (expected.line if expected else 0)
+
+
+@given(dialect=ANY_DIALECT, drawn=_RULES, tails=st.lists(_PATHS, min_size=1, max_size=4))
 @settings(max_examples=1500, deadline=None)
 def test_the_index_decides_as_a_loop_over_all_rules_would(
     dialect: Dialect, drawn: list[tuple[bool, str]], tails: list[str]
 ) -> None:
-    rules = [Rule(allow, value.encode(), line) for line, (allow, value) in enumerate(drawn, 1)]
-    rule_set = RuleSet(rules, dialect)
-    for tail in tails:
-        path = path_to_match(f"http://h/{tail}", dialect)
-        assert rule_set.decide(path) == plain_decide(rules, path, dialect)
+    assert_as_a_loop_would(dialect, drawn, tails)
+
+
+# So many that patterns are filed under grams.
+_MANY = st.lists(
+    st.tuples(
+        st.booleans(),
+        st.lists(
+            st.sampled_from(["*", "*", "a", "b", "ab", "/", "ba/", "$"]), min_size=1, max_size=9
+        ).map("".join),
+    ),
+    min_size=60,
+    max_size=120,
+)
+_LONG_PATHS = st.lists(st.sampled_from(["/", "a", "b", "ab", "ba/", "c"]), max_size=20).map("".join)
+
+
+@given(dialect=ANY_DIALECT, drawn=_MANY, tails=st.lists(_LONG_PATHS, min_size=1, max_size=4))
+@settings(max_examples=150, deadline=None)
+def test_the_index_decides_so_with_many_wildcards(
+    dialect: Dialect, drawn: list[tuple[bool, str]], tails: list[str]
+) -> None:
+    assert_as_a_loop_would(dialect, drawn, tails)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from scrapy_rep.rep.access import FetchResult
 from scrapy_rep.rep.dialects import GOOGLE, RFC9309, Access, Dialect
+from scrapy_rep.rep.facts import Copy, Facts
 from scrapy_rep.rep.policy import Policy, Rules
 from scrapy_rep.rep.robotstxt import RobotsTxt
 from scrapy_rep.rep.urls import Origin
 from scrapy_rep.rep.verdict import Reason
 
 ORIGIN = Origin.of("https://example.com/")
+COPY = Copy(FetchResult(ORIGIN.robots_url, 999), 900.0, 1000.0)
 PAGE = "https://example.com/a"
 ITSELF = "https://example.com/robots.txt"
 
@@ -23,11 +26,9 @@ def policy(
         access=access,
         dialect=dialect,
         rules=rules,
-        url=ORIGIN.robots_url,
-        status=None,
-        fetched_at=1000.0,
-        fresh_until=2000.0,
-        detail=detail,
+        facts=Facts(ORIGIN, COPY),
+        copy=Copy(FetchResult(ORIGIN.robots_url, 999, detail=detail), 900.0, 1000.0),
+        until=2000.0,
     )
 
 

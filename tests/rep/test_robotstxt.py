@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from w3lib.url import safe_url_string
 
 from scrapy_rep.rep.dialects import GOOGLE, RFC9309, Dialect
+from scrapy_rep.rep.lines import Field
+from scrapy_rep.rep.records import RequestRate, TimeWindow
 from scrapy_rep.rep.robotstxt import RobotsTxt
 from scrapy_rep.rep.verdict import AgentLine, Reason, Verdict
 
@@ -251,7 +253,7 @@ def test_20_000_groups(dialect: Dialect) -> None:
     robots = RobotsTxt.parse(body.encode(), dialect, max_size=1_000_000)
     last = robots.verdict("/19999", names[-1])
     assert last.line == 40_000
-    assert len(last.group) == names.count(names[-1])
+    assert last.group == (AgentLine(names[-1], 39_999),)
     assert robots.allowed("/19999", names[-2])
 
 
@@ -263,6 +265,61 @@ def test_more_agents_may_ask_than_are_remembered(dialect: Dialect) -> None:
     for _ in range(2):
         lines = [robots.verdict(f"/{i}", name).line for i, name in enumerate(names)]
         assert lines == list(range(2, 202, 2))
+
+
+# -- merged groups: RFC 9309 §2.2.4 ------------------------------------------------------
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("body", "merged"),
+    [
+        (
+            "User-agent: *\nCrawl-delay: 120\nUser-agent: x\nDisallow: /\n",
+            {"x": False, "other": True},
+        ),
+        # Any line that is none of the standard's, but no blank line and no comment.
+        ("User-agent: *\nanything: 1\nUser-agent: x\nDisallow: /\n", {"other": True}),
+        ("User-agent: *\nSitemap: /s\nUser-agent: x\nDisallow: /\n", {"other": True}),
+        ("User-agent: *\n\n# all\nUser-agent: x\nDisallow: /\n", {"x": False, "other": False}),
+        # Nothing comes after it, or a rule does: nobody is surprised.
+        ("User-agent: *\nUser-agent: x\nCrawl-delay: 1\nDisallow: /\n", {"other": False}),
+        ("Crawl-delay: 1\nUser-agent: *\nDisallow: /\n", {"other": False}),
+        (
+            "User-agent: *\nDisallow: /\nCrawl-delay: 1\nUser-agent: x\nDisallow: /\n",
+            {"x": False, "other": False},
+        ),
+        # One of our two lines is below.
+        ("User-agent: x\nHost: a\nUser-agent: X\nDisallow: /\n", {"x": False}),
+        ("User-agent: x\nUser-agent: x\nHost: a\nUser-agent: y\nDisallow: /\n", {"x": True}),
+        # Twice.
+        (
+            "User-agent: x\nHost: a\nUser-agent: y\nHost: a\nUser-agent: z\nDisallow: /\n",
+            {"x": True, "y": True, "z": False},
+        ),
+    ],
+)
+def test_a_verdict_says_whether_a_rule_is_about_us_through_a_record_that_ends_no_group(
+    body: str, merged: dict[str, bool], dialect: Dialect
+) -> None:
+    verdicts = {agent: verdict(body, agents=agent, dialect=dialect) for agent in merged}
+    assert {agent: found.merged for agent, found in verdicts.items()} == merged
+    assert not any(found.allowed for found in verdicts.values())
+
+
+@BOTH
+def test_of_several_groups_the_one_with_the_deciding_rule_is_merged_or_not(
+    dialect: Dialect,
+) -> None:
+    body = (
+        "User-agent: x\nDisallow: /a\n\nUser-agent: x\nCrawl-delay: 1\n\n"
+        "User-agent: y\nDisallow: /b\n"
+    )
+    assert [verdict(body, path, dialect=dialect).merged for path in ("/a", "/b", "/c")] == [
+        False,
+        True,
+        False,
+    ]
 
 
 # -- whose group ---------------------------------------------------------------------
@@ -521,6 +578,40 @@ def test_a_crawl_delay_holds_for_the_user_agent_lines_above_it_in_its_group(
 ) -> None:
     robots = RobotsTxt.parse(body.encode(), dialect)
     assert {agent: robots.crawl_delay(agent) for agent in delays} == delays
+
+
+@BOTH
+def test_of_several_request_rates_the_slowest_holds(dialect: Dialect) -> None:
+    body = b"User-agent: x\nRequest-rate: 1/5\nRequest-rate: 1/1m 0600-0659\nRequest-rate: 10/5\n"
+    robots = RobotsTxt.parse(body, dialect)
+    slow = RequestRate(1, 60.0, TimeWindow(360, 419))
+    assert robots.request_rate("x") == robots.request_rate("x", 360) == slow
+    assert robots.request_rate("x", 420) == RequestRate(1, 5.0)
+    assert robots.request_rate("y") is None
+
+
+@BOTH
+def test_visit_times_are_those_of_our_groups(dialect: Dialect) -> None:
+    body = (
+        b"User-agent: x\nVisit-time: 0600-0845\nVisit-time: soon\nDisallow:\nUser-agent: y\n"
+        b"Disallow:\nVisit-time: 1000-1100\nUser-agent: x\nVisit-time: 2200-0100\n"
+    )
+    robots = RobotsTxt.parse(body, dialect)
+    assert robots.visit_times("x") == (TimeWindow(360, 525), TimeWindow(1320, 60))
+    assert robots.visit_times("y") == (TimeWindow(600, 660),)
+    assert robots.visit_times("z") == ()
+
+
+@BOTH
+def test_records_for_us_are_those_in_our_groups(dialect: Dialect) -> None:
+    body = (
+        b"Noindex: /0\nUser-agent: x\nNoindex: /1\nUser-agent: y\nNoindex: /2\nDisallow: /\n"
+        b"Noindex: /3\nUser-agent: *\nNoindex: /4\nanything: 5\n"
+    )
+    robots = RobotsTxt.parse(body, dialect)
+    assert [len(robots.records_for(agent)) for agent in ("x", "y", "z")] == [3, 2, 2]
+    assert [record.value for record in robots.records_for("y", {Field.NOINDEX})] == ["/2", "/3"]
+    assert [record.line for record in robots.records] == [1, 3, 5, 7, 9, 10]
 
 
 # -- whatever comes ----------------------------------------------------------------------

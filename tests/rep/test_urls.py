@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 
 import pytest
@@ -13,7 +14,7 @@ from scrapy_rep.rep.dialects import GOOGLE, RFC9309, Dialect
 from scrapy_rep.rep.urls import (
     InvalidURL,
     Origin,
-    canonical_pattern,
+    canonical_patterns,
     is_robots_txt,
     path_to_match,
 )
@@ -185,7 +186,6 @@ def test_percent_encoding_is_made_equal(url: str, path: str) -> None:
         ("https://user@example.com:8080/a", "/a"),
         ("//example.com/a", "/a"),
         ("/a", "/a"),
-        ("", "/"),
         ("https://example.com//a", "//a"),
         ("https://example.com\\a\\b", "/a/b"),
         ("  https://example.com/a  ", "/a"),
@@ -260,7 +260,6 @@ def test_canonical_form_is_what_a_url_can_carry(tail: str) -> None:
 @pytest.mark.parametrize(
     ("url", "path"),
     [
-        ("", "/"),
         ("http://www.example.com", "/"),
         ("http://www.example.com/", "/"),
         ("http://www.example.com/a", "/a"),
@@ -280,6 +279,9 @@ def test_canonical_form_is_what_a_url_can_carry(tail: str) -> None:
         ("//a/b/c", "/b/c"),
         ("http://h#/a", "/"),
         ("/a/../b c%7e", "/a/../b c%7e"),
+        # A C string ends at the first NUL.
+        ("/a\0b", "/a"),
+        ("http://h\0/a?\0#b", "/a?"),
     ],
 )
 def test_the_google_dialect_normalises_nothing(url: str, path: str) -> None:
@@ -315,7 +317,7 @@ def test_the_google_dialect_normalises_nothing(url: str, path: str) -> None:
     ids=repr,
 )
 def test_patterns_in_canonical_form(value: bytes, pattern: str) -> None:
-    assert canonical_pattern(value, RFC9309) == pattern
+    assert canonical_patterns([value], RFC9309) == [pattern]
 
 
 @pytest.mark.parametrize(
@@ -333,7 +335,7 @@ def test_patterns_in_canonical_form(value: bytes, pattern: str) -> None:
 def test_the_google_dialect_escapes_patterns_and_decodes_nothing(
     value: bytes, pattern: str
 ) -> None:
-    assert canonical_pattern(value, GOOGLE) == pattern
+    assert canonical_patterns([value], GOOGLE) == [pattern]
 
 
 # -- /robots.txt ------------------------------------------------------------------------
@@ -363,6 +365,10 @@ def test_in_the_google_dialect_the_robots_txt_is_a_page_like_any_other() -> None
 
 @given(dialect=DIALECTS, url=st.text() | st.binary(), value=st.binary())
 @settings(max_examples=300, deadline=None)
-def test_nothing_raises(dialect: Dialect, url: str | bytes, value: bytes) -> None:
-    assert path_to_match(url, dialect).startswith("/")
-    assert canonical_pattern(value, dialect).isascii()
+def test_nothing_raises_but_for_what_is_no_url(
+    dialect: Dialect, url: str | bytes, value: bytes
+) -> None:
+    with contextlib.suppress(InvalidURL):
+        assert path_to_match(url, dialect).startswith("/")
+    is_robots_txt(url, dialect)
+    assert canonical_patterns([value], dialect)[0].isascii()

@@ -37,6 +37,11 @@ MINE = (AgentLine("MyBot", 10),)
             'disallowed by "Disallow: /private/" (line 12, group a, B) of robots.txt',
         ),
         (
+            Verdict(False, Reason.RULE, RULE, MINE, merged=True),
+            'disallowed by "Disallow: /private/" (line 12, group MyBot) of robots.txt;'
+            " a record between this group's user-agent lines does not end it",
+        ),
+        (
             Verdict(True, Reason.NO_RULE, group=MINE, origin=ORIGIN),
             "allowed because no rule of https://example.com/robots.txt for us matches",
         ),

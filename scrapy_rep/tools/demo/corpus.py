@@ -85,10 +85,10 @@ def _paths(name: str, body: bytes) -> list[str]:
 
 
 def _patterns(body: bytes) -> Iterator[bytes]:
-    for record in read_records(body, RFC9309):
-        is_rule = record.field in (Field.ALLOW, Field.DISALLOW)
-        if is_rule and record.value and len(quote_from_bytes(record.value)) < _MAX_PATH:
-            yield record.value
+    for _, field, value in read_records(body, RFC9309):
+        is_rule = field in (Field.ALLOW, Field.DISALLOW)
+        if is_rule and value and len(quote_from_bytes(value)) < _MAX_PATH:
+            yield value
 
 
 def _path(pattern: bytes) -> str:

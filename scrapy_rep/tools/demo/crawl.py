@@ -21,6 +21,8 @@ from scrapy_rep.tools.demo.sites import FETCH_TIMEOUT, USER_AGENT
 _SETTINGS: dict[str, Any] = {
     # The whole installation of scrapy-rep.
     "ADDONS": {"scrapy_rep.Addon": 500},
+    # Each run is to see what the sites answer.
+    "REP_STORE": "memory",
     "USER_AGENT": USER_AGENT,
     "REP_FETCH_TIMEOUT": FETCH_TIMEOUT,
     # Pages that wait for the robots.txt that never comes hold nobody up, not

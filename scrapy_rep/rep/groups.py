@@ -1,0 +1,124 @@
+"""Records to groups: which rules of a file are about whom.
+
+Here may live: where a group begins and ends, and which groups are ours. Here
+may not live: what their rules decide (:mod:`.matching`).
+
+RFC 9309 §2.1: a group is "one or more user-agent lines that are followed by
+one or more rules. The group is terminated by a user-agent line or end of
+file". §2.2.4: other records "MUST NOT interfere with the parsing of explicitly
+defined records": nothing but a user-agent line after a rule starts a group.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from typing import NamedTuple
+
+from .agents import EVERYONE, group_name, names_any
+from .dialects import Dialect
+from .lines import Field, Record, read_sections, records_of
+from .verdict import AgentLine
+
+# Looked up for every line of a file: as attributes of an Enum they cost more.
+_ALLOW, _DISALLOW = Field.ALLOW, Field.DISALLOW
+
+
+_BLANK_LINE = re.compile(rb"^[ \t\v\f]*\n", re.MULTILINE)
+
+
+class Group(NamedTuple):
+    """User-agent lines and the rules that follow them."""
+
+    #: The names, as written, and the lines of the user-agent lines.
+    agents: list[tuple[str, int]]
+    #: How many of them stand above a record that is not of the standard, and
+    #: that another one follows.
+    interrupted: int
+    rules: list[Record]
+
+
+class OurGroup(NamedTuple):
+    """What there is to say of a group that is about us."""
+
+    #: Through which user-agent lines it is.
+    agents: tuple[AgentLine, ...]
+    #: Where its rules end; 0 where it has none.
+    last_line: int
+    #: Whether it is only because a record that is not of the standard stands
+    #: between our user-agent lines and others, and ends no group.
+    merged: bool
+
+
+def groups_about(body: bytes, dialect: Dialect, agents: Sequence[str]) -> tuple[str, list[Group]]:
+    """The groups of the first of *agents* that has any, else everyone's; and whose they are.
+
+    *agents* are those of :func:`~scrapy_rep.rep.agents.preferences`. RFC 9309
+    §2.2.1: "If there is more than one group matching the user-agent, the
+    matching groups' rules MUST be combined into one group", and "If no
+    matching group exists, crawlers MUST obey the group with a user-agent line
+    with the '*' value, if present."
+    """
+    candidates = list(_read_groups(body, dialect, {*agents, EVERYONE}))
+    for agent in agents:
+        groups = [group for group in candidates if _ours(group, agent, dialect)]
+        if groups:
+            return agent, groups
+    return EVERYONE, [group for group in candidates if _ours(group, EVERYONE, dialect)]
+
+
+def all_groups(body: bytes, dialect: Dialect) -> list[Group]:
+    """The groups of *body*, whomever they are about."""
+    return list(_read_groups(body, dialect, None))
+
+
+def our_group(group: Group, agent: str, dialect: Dialect) -> OurGroup:
+    """What there is to say of *group*, which is about *agent*."""
+    ours = _ours(group, agent, dialect)
+    return OurGroup(
+        agents=tuple(AgentLine(*group.agents[index]) for index in ours),
+        last_line=group.rules[-1][0] if group.rules else 0,
+        merged=ours[-1] < group.interrupted,
+    )
+
+
+def _ours(group: Group, agent: str, dialect: Dialect) -> list[int]:
+    """Which user-agent lines of *group* are about *agent*."""
+    return [i for i, (name, _) in enumerate(group.agents) if names_any(name, (agent,), dialect)]
+
+
+def _read_groups(body: bytes, dialect: Dialect, wanted: Collection[str] | None) -> Iterator[Group]:
+    """The groups of *body* that are about one of the agents *wanted*; ``None`` for all."""
+    agents: list[tuple[str, int]] = []
+    interrupted = 0
+    # Whether the group is about us, has rules or ended otherwise, and whether
+    # other records stand at its end.
+    about_us = ended = others = False
+    # How most sections go on. Of a group that is not about us, that is enough.
+    rule_starts = (b"disallow:", b"allow:") if dialect.allow_lines else (b"disallow:",)
+    for number, value, text in read_sections(body, dialect):
+        if ended:
+            agents, interrupted, about_us = [], 0, False
+        if others:
+            interrupted = len(agents)
+        name = group_name(value, dialect)
+        agents.append((name, number))
+        about_us = about_us or wanted is None or names_any(name, wanted, dialect)
+        if not about_us and text[:9].lower().startswith(rule_starts):
+            ended, others = True, False
+            continue
+        blank = _BLANK_LINE.search(text) if dialect.blank_ends_group else None
+        records = records_of(text[: blank.start()] if blank else text, number + 1, dialect)
+        rules = [
+            record
+            for record in records
+            if record[1] is _DISALLOW or (record[1] is _ALLOW and dialect.allow_lines)
+        ]
+        ended = bool(rules or blank)
+        others = bool(records) and not ended
+        if about_us and rules:
+            yield Group(agents, interrupted, rules)
+    # Without rules, user-agent lines at the end say that all is allowed. Where
+    # blank lines end groups, a group is nothing without them.
+    if about_us and not (ended or dialect.blank_ends_group):
+        yield Group(agents, interrupted, [])

@@ -1,0 +1,338 @@
+"""What every store does, and the form in which stores keep facts.
+
+A value is ``rep1`` and a zlib stream of one line of JSON and, after it, the
+bodies. Nothing in it is ever executed, and whatever is wrong with one is a
+:exc:`UnreadableValue`: other programs can write where a store keeps its values.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import zlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any, NoReturn, Protocol
+
+from scrapy_rep.rep.access import Failure, FetchResult
+from scrapy_rep.rep.facts import Copy, Facts, Outage
+from scrapy_rep.rep.text import MAX_SHOWN, printable
+from scrapy_rep.rep.urls import InvalidURL, Origin
+
+#: Octets of all bodies of one origin together; facts with more are not kept.
+MAX_BODIES = 16 * 1024 * 1024
+#: Seconds that a lease lasts at most, whoever asks for how much.
+MAX_LEASE = 3600.0
+#: Seconds without news of an origin after which it is forgotten. A policy in use
+#: has news each time it is renewed, an outage with each attempt; the 30 days of
+#: grace of an outage fit in twice.
+KEPT_FOR = 60 * 86400.0
+
+_MAGIC = b"rep1"
+# Octets of the line of JSON: two results with all the headers that servers send.
+_MAX_HEAD = 512 * 1024
+# The last second of the year 9999; later ones have no date.
+_MAX_TIME = 253_402_300_799.0
+_MAX_COUNT = 1_000_000
+# Of one processor clock to another, and of a clock that is put right gently.
+_CLOCK_SLACK = 5.0
+# Speed is worth more than the few octets that higher levels save.
+_LEVEL = 1
+
+
+class StoreError(Exception):
+    """A store does not work; the message says which, why and what to do."""
+
+
+class UnreadableValue(ValueError):
+    """A kept value that is not ours, damaged, or of another version."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right to fetch *origin*, until the time *until* (seconds since the epoch).
+
+    *token* tells its holder from all others.
+    """
+
+    origin: Origin
+    token: str
+    until: float
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What is known of an origin, and the lease that was asked for.
+
+    No *lease*: somebody else is fetching, see :meth:`Store.news`.
+    """
+
+    facts: Facts | None
+    lease: Lease | None
+
+
+class Store(Protocol):
+    """Facts by origin, and leases: one fetch at a time for each origin.
+
+    Any method may raise :exc:`StoreError`. Times are seconds.
+    """
+
+    async def read(self, origin: Origin) -> Facts | None:
+        """What is known of *origin*."""
+
+    async def claim(self, origin: Origin, seconds: float) -> Claim:
+        """What is known of *origin*, and in the same step a lease of *seconds* on it.
+
+        A lease lasts :data:`MAX_LEASE` at most.
+        """
+
+    async def write(self, facts: Facts, lease: Lease | None = None) -> None:
+        """Keep *facts*, and in the same step end *lease*.
+
+        Whoever does not hold a lease (any more) does not end that of another,
+        and does not replace newer facts. Facts that are too large are not kept.
+        """
+
+    async def release(self, lease: Lease) -> None:
+        """End *lease*, if it is still held, without news."""
+
+    async def news(self, origin: Origin, seconds: float) -> None:
+        """Return when there may be news of *origin*, after *seconds* at most.
+
+        At once, if nobody is fetching it.
+        """
+
+    async def delete(self, origin: Origin) -> bool:
+        """Forget *origin*; whether anything was known. Leases stay."""
+
+    async def clear(self) -> int:
+        """Forget all origins; how many that were. Leases stay."""
+
+    def origins(self) -> AsyncIterator[Origin]:
+        """Those of which something is known, in no order."""
+
+    async def prune(self) -> int:
+        """Forget some of what had no news for :data:`KEPT_FOR`, and dead leases.
+
+        Takes milliseconds only. Returns how many origins are forgotten: to be
+        called again until there are none.
+        """
+
+    async def close(self) -> None:
+        """Let go of files and connections. The next use opens them again."""
+
+
+def key_of(origin: Origin) -> str:
+    """The key under which stores keep *origin*: its URL, in ASCII whatever it is."""
+    return str(origin).encode("ascii", "backslashreplace").decode("ascii")
+
+
+def origin_of(key: str) -> Origin | None:
+    """The origin with this *key*, if there is one."""
+    try:
+        origin = Origin.of(key)
+    except InvalidURL:
+        return None
+    return origin if key_of(origin) == key else None
+
+
+def time_of(facts: Facts) -> float:
+    """When there was news last: an answer, its confirmation, or another failure."""
+    times = []
+    if facts.copy is not None:
+        times.append(facts.copy.confirmed_at)
+    if facts.outage is not None:
+        times.append(facts.outage.last_at)
+    return max(times)
+
+
+def lease_holds(taken: object, until: object, now: float) -> bool:
+    """Whether a lease that was *taken* then and lasts *until* then is in force.
+
+    Not if it was taken in the future: the clock has been set back since. Nor if
+    it lasts longer than any lease may.
+    """
+    if not isinstance(taken, float) or not isinstance(until, float):
+        return False
+    return taken - _CLOCK_SLACK <= now < until and until - taken <= MAX_LEASE
+
+
+async def pause(seconds: float) -> None:
+    """Wait, on whatever loop Scrapy runs on."""
+    # Here, so that stores can be used where there is no loop and no Scrapy.
+    from scrapy.utils.asyncio import call_later
+    from scrapy.utils.defer import maybe_deferred_to_future
+    from twisted.internet.defer import Deferred
+
+    over: Deferred[None] = Deferred()
+    timer = call_later(seconds, over.callback, None)
+    try:
+        await maybe_deferred_to_future(over)
+    finally:
+        timer.cancel()
+
+
+# -- facts to octets ------------------------------------------------------------
+
+
+def encode(facts: Facts) -> bytes:
+    """*facts* as octets.
+
+    Raises :exc:`ValueError` for facts that are too large to be kept.
+    """
+    copy, outage = facts.copy, facts.outage
+    head: list[Any] = [key_of(facts.origin), None, None]
+    bodies = b""
+    if copy is not None:
+        head[1] = [*_fields(copy.result), copy.fetched_at, copy.confirmed_at]
+        bodies = copy.result.body
+    if outage is not None:
+        head[2] = [*_fields(outage.result), outage.since, outage.last_at, outage.attempts]
+        bodies += outage.result.body
+    line = json.dumps(head, separators=(",", ":"), allow_nan=False).encode("ascii")
+    if len(line) > _MAX_HEAD or len(bodies) > MAX_BODIES:
+        raise ValueError(f"too large to be kept: {len(line)} + {len(bodies)} octets")
+    return _MAGIC + zlib.compress(b"%b\n%b" % (line, bodies), _LEVEL)
+
+
+def _fields(result: FetchResult) -> tuple[Any, ...]:
+    failure = None if result.failure is None else result.failure.name
+    return (
+        result.url,
+        result.status,
+        len(result.body),
+        result.redirects,
+        failure,
+        result.detail,
+        result.headers,
+        result.cut,
+    )
+
+
+# -- octets to facts ------------------------------------------------------------
+
+
+def decode(origin: Origin, value: object) -> Facts:
+    """What :func:`encode` made *value* of, which must be about *origin*.
+
+    Raises :exc:`UnreadableValue`, and nothing else, for anything else.
+    """
+    try:
+        return _decode(origin, value)
+    except UnreadableValue:
+        raise
+    except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
+        raise UnreadableValue(f"{type(error).__name__} in a kept value") from None
+
+
+def _decode(origin: Origin, value: object) -> Facts:
+    line, newline, bodies = _decompressed(value).partition(b"\n")
+    if not newline or len(line) > _MAX_HEAD:
+        _refuse("no head")
+    about, copy, outage = json.loads(line)
+    if about != key_of(origin):
+        _refuse("about another origin")
+    if copy is None and outage is None:
+        _refuse("no facts")
+    reader = _Bodies(bodies)
+    facts = Facts(origin, _copy(copy, reader), _outage(outage, reader))
+    reader.finish()
+    return facts
+
+
+def _decompressed(value: object) -> bytes:
+    if not isinstance(value, bytes) or not value.startswith(_MAGIC):
+        _refuse("not a value of this version")
+    decompressor = zlib.decompressobj()
+    try:
+        # No more than fits: a few kilobytes can stand for gigabytes.
+        content = decompressor.decompress(value[len(_MAGIC) :], _MAX_HEAD + 1 + MAX_BODIES)
+    except zlib.error:
+        _refuse("damaged")
+    if not decompressor.eof or decompressor.unused_data:
+        _refuse("cut, or too large")
+    return content
+
+
+class _Bodies:
+    """Bodies, one after the other."""
+
+    def __init__(self, octets: bytes) -> None:
+        self._octets = octets
+        self._position = 0
+
+    def take(self, size: int) -> bytes:
+        start = self._position
+        self._position += size
+        if self._position > len(self._octets):
+            _refuse("a body is missing")
+        return self._octets[start : self._position]
+
+    def finish(self) -> None:
+        if self._position != len(self._octets):
+            _refuse("more than the bodies")
+
+
+def _copy(fields: Any, bodies: _Bodies) -> Copy | None:
+    if fields is None:
+        return None
+    *result, fetched_at, confirmed_at = fields
+    return Copy(_result(result, bodies), _time(fetched_at), _time(confirmed_at))
+
+
+def _outage(fields: Any, bodies: _Bodies) -> Outage | None:
+    if fields is None:
+        return None
+    *result, since, last_at, attempts = fields
+    if attempts == 0:
+        _refuse("no attempt")
+    return Outage(_result(result, bodies), _time(since), _time(last_at), _count(attempts))
+
+
+def _result(fields: list[Any], bodies: _Bodies) -> FetchResult:
+    url, status, size, redirects, failure, detail, headers, cut = fields
+    if not isinstance(cut, bool):
+        _refuse("not a truth value")
+    return FetchResult(
+        _text(url),
+        None if status is None else _count(status),
+        bodies.take(_count(size, MAX_BODIES)),
+        _count(redirects),
+        None if failure is None else Failure[_text(failure)],
+        _detail(detail),
+        tuple([(_text(name), _text(content)) for name, content in headers]),
+        cut,
+    )
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        _refuse("not a text")
+    return value
+
+
+def _detail(value: object) -> str:
+    """Text that the fetcher had made safe to print; who knows who has written it."""
+    text = _text(value)
+    return text if text.isprintable() and len(text) <= MAX_SHOWN else printable(text)
+
+
+def _count(value: object, at_most: int = _MAX_COUNT) -> int:
+    # Not isinstance(): true is no number.
+    if type(value) is not int or not 0 <= value <= at_most:
+        _refuse("not a count")
+    return value
+
+
+def _time(value: object) -> float:
+    if type(value) is not int and type(value) is not float:
+        _refuse("not a time")
+    time = float(value)
+    # Not true of NaN, either.
+    if not 0 <= time <= _MAX_TIME or not math.isfinite(time):
+        _refuse("not a time")
+    return time
+
+
+def _refuse(why: str) -> NoReturn:
+    raise UnreadableValue(why)

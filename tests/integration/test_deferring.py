@@ -1,0 +1,183 @@
+"""``REP_UNREACHABLE = "defer"``: requests are kept until their origin can be reached."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_twisted
+
+from scrapy_rep.tools.demo.server import Asked, LoopbackServers, Site, http_response
+from scrapy_rep.waiting import KEPT_SINCE
+from tests.integration.crawling import PAGE, Crawl, Job, hang, ok, pages, site
+from tests.integration.test_in_process import Clock, ScriptedSpider, crawl, robots_count
+
+DEFER: dict[str, Any] = {
+    "REP_UNREACHABLE": "defer",
+    "REP_RETRY_DELAY": 0.2,
+    "REP_RETRY_MAX_DELAY": 0.4,
+}
+
+
+class Ailing:
+    """A site whose robots.txt is a 503 as long as *down* is true, or so many times."""
+
+    def __init__(self, down: bool = True, failures: int = 0) -> None:
+        self.down = down
+        self.failures = failures
+
+    async def __call__(self, asked: Asked, writer: asyncio.StreamWriter) -> None:
+        if asked.target != "/robots.txt":
+            writer.write(PAGE)
+        elif self.down or self.failures > 0:
+            self.failures -= 1
+            writer.write(http_response(503))
+        else:
+            writer.write(ok())
+
+
+def paths(one: Site, count: int) -> list[str]:
+    return [f"{one.url}/{number}" for number in range(count)]
+
+
+def run(setup: str, urls: list[str], settings: dict[str, Any], **options: Any) -> Crawl:
+    return Job(pages(*urls), setup, settings=DEFER | settings, **options).run()
+
+
+@pytest.mark.parametrize("dialect", ["rfc9309", "koster1996"])
+def test_kept_until_the_site_is_back(servers: LoopbackServers, loop: str, dialect: str) -> None:
+    one = servers.serve(Ailing(down=False, failures=3))
+    settings: dict[str, Any] = {"REP_DIALECT": dialect}
+    if dialect == "koster1996":
+        settings["REP_UNREACHABLE"] = None
+    result = run(loop, [*paths(one, 5), f"{one.url}/no"], settings)
+    assert [result.outcome(url) for url in paths(one, 5)] == ["fetched"] * 5
+    assert result.outcome(f"{one.url}/no") == "refused"
+    assert robots_count(one) == 4
+    assert all(outcome["seconds"] > 0.9 for outcome in result.outcomes.values())
+    # What we wrote on a request is not on what came of it, for others to copy.
+    assert [result.outcomes[url]["meta"] for url in paths(one, 5)] == [[]] * 5
+    warning, _ = result.our_log()
+    assert "requests for pages of this origin are kept" in warning
+
+
+@pytest.mark.parametrize("concurrency", [1, 2])
+def test_other_sites_go_on(servers: LoopbackServers, loop: str, concurrency: int) -> None:
+    down, up = servers.serve(Ailing()), servers.serve(site(ok()))
+    urls = paths(down, 20) + paths(up, 20)
+    settings = {"CONCURRENT_REQUESTS": concurrency, "REP_MAX_WAIT": 4}
+    result = run(loop, urls, settings)
+    assert {result.outcome(url) for url in paths(up, 20)} == {"fetched"}
+    assert {result.outcome(url) for url in paths(down, 20)} == {"refused"}
+    last = max(result.outcomes[url]["seconds"] for url in paths(up, 20))
+    first = min(result.outcomes[url]["seconds"] for url in paths(down, 20))
+    assert last < first
+    assert first >= 4
+
+
+class Hanging(Ailing):
+    """The first time, robots.txt is a 503; then there is no answer."""
+
+    async def __call__(self, asked: Asked, writer: asyncio.StreamWriter) -> None:
+        if self.failures == 0:
+            await hang(asked, writer)
+        await super().__call__(asked, writer)
+
+
+def test_other_sites_go_on_while_it_is_asked_again(servers: LoopbackServers, loop: str) -> None:
+    down = servers.serve(Hanging(failures=1))
+
+    async def slow(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(0.1)
+        await site(ok())(asked, writer)
+
+    up = servers.serve(slow)
+    urls = paths(down, 5) + paths(up, 10)
+    # One place is that of the fetch.
+    settings = {"CONCURRENT_REQUESTS": 2, "REP_MAX_WAIT": 4, "REP_FETCH_TIMEOUT": 5}
+    result = run(loop, urls, settings)
+    assert {result.outcome(url) for url in paths(up, 10)} == {"fetched"}
+    last = max(result.outcomes[url]["seconds"] for url in paths(up, 10))
+    assert last < min(result.outcomes[url]["seconds"] for url in paths(down, 5))
+
+
+def test_bounded_in_time(servers: LoopbackServers, loop: str) -> None:
+    one = servers.serve(Ailing())
+    result = run(loop, paths(one, 3), {"REP_MAX_WAIT": 1})
+    for url in paths(one, 3):
+        assert result.outcome(url) == "refused"
+        assert result.outcomes[url]["reason"] == "unreachable"
+        assert result.outcomes[url]["seconds"] >= 1
+
+
+def test_bounded_in_number(servers: LoopbackServers, loop: str) -> None:
+    one = servers.serve(Ailing(down=False, failures=3))
+    result = run(loop, paths(one, 10), {"REP_MAX_WAITING": 4})
+    outcomes = [result.outcome(url) for url in paths(one, 10)]
+    assert outcomes == ["fetched"] * 4 + ["refused"] * 6
+    refused = [result.outcomes[url] for url in paths(one, 10)[4:]]
+    assert {outcome["reason"] for outcome in refused} == {"unreachable"}
+    assert result.stats["robotstxt/forbidden/unreachable"] == "6"
+
+
+@pytest.mark.parametrize("stop_by", ["close_spider", "SIGINT"])
+def test_a_stop_loses_nothing(
+    servers: LoopbackServers, tmp_path: Path, loop: str, stop_by: str
+) -> None:
+    ailing = Ailing()
+    one = servers.serve(ailing)
+    settings = {
+        "JOBDIR": str(tmp_path / "job"),
+        "REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite",
+        "REP_RETRY_DELAY": 30,
+        "REP_RETRY_MAX_DELAY": 60,
+    }
+    job = [page | {"dont_filter": number < 5} for number, page in enumerate(pages(*paths(one, 10)))]
+    stopped = Job(
+        job, loop, settings=DEFER | settings, spider={"stop_at_kept": 10, "stop_by": stop_by}
+    ).run()
+    assert stopped.outcomes == {}
+    assert 0 < stopped.seconds_to_close < 5
+    ailing.down = False
+    again = run(loop, [], settings | {"REP_RETRY_DELAY": 0.2, "REP_RETRY_MAX_DELAY": 0.2})
+    assert [again.outcome(url) for url in paths(one, 10)] == ["fetched"] * 10
+    kept = [again.outcomes[url]["dont_filter"] for url in paths(one, 10)]
+    assert kept == [True] * 5 + [False] * 5
+    assert [again.outcomes[url]["meta"] for url in paths(one, 10)] == [[]] * 10
+    assert sorted(set(one.targets())) == sorted(["/robots.txt", *(f"/{n}" for n in range(10))])
+
+
+@pytest.mark.parametrize("stop_by", ["close_spider", "SIGINT"])
+def test_who_asks_the_engine_is_refused_when_the_crawl_stops(
+    servers: LoopbackServers, loop: str, stop_by: str
+) -> None:
+    url = f"{servers.serve(Ailing()).url}/yes"
+    spider = {"ask_engine": url, "stop_at_kept": 1, "stop_by": stop_by}
+    settings = {"REP_RETRY_DELAY": 60, "REP_RETRY_MAX_DELAY": 60}
+    result = run(loop, [], settings, spider=spider)
+    assert 0 < result.seconds_to_close < 5
+    assert result.outcome(url) == "refused", result.outcomes
+    assert result.outcomes[url]["reason"] == "unreachable"
+    assert "the crawl is stopping" in result.outcomes[url]["text"]
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_clock_that_was_set_back_between_two_runs(servers: LoopbackServers) -> None:
+    one = servers.serve(Ailing(down=False, failures=1))
+
+    async def script(spider: ScriptedSpider) -> None:
+        spider.clock.__class__ = Quick
+        later = {KEPT_SINCE: spider.clock.now + 3600}
+        assert await spider.ask(f"{one.url}/yes", meta=later) == 200
+
+    await crawl(script, DEFER)
+
+
+class Quick(Clock):
+    """Waiting takes no time: each look is a moment later."""
+
+    def __call__(self) -> float:
+        self.now += 0.05
+        return self.now

@@ -1,0 +1,119 @@
+"""Several crawls in processes of their own, and one store."""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_rep.rep.facts import Facts
+from scrapy_rep.stores.sqlite import SqliteStore
+from scrapy_rep.tools.demo.server import Answer, Asked, LoopbackServers, Site, http_response
+from tests.integration.crawling import PAGE, Crawl, Job, ok, pages
+from tests.stores.examples import DAY, is_whole, look, run, run_all
+
+# Each crawl is a process, and they tell the same on every Python and Scrapy.
+pytestmark = pytest.mark.once
+
+HOSTS = 100
+ETAG = ("ETag", '"1"')
+
+
+def conditional(refused: str) -> Answer:
+    """A site that refuses */refused*, and says so once if it is asked by the book."""
+    rules = ok(f"User-agent: *\nDisallow: /{refused}\n".encode(), ETAG)
+
+    async def answer(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        if asked.target != "/robots.txt":
+            writer.write(PAGE)
+        elif asked.headers.get("if-none-match") == ETAG[1]:
+            writer.write(http_response(304))
+        else:
+            # Long enough for both crawls to ask, if they did.
+            await asyncio.sleep(0.02)
+            writer.write(rules)
+
+    return answer
+
+
+def crawl(sites: list[Site], setup: str, path: Path, processes: int = 1) -> list[Crawl]:
+    """So many crawls of all *sites* at once; in each, every verdict is right."""
+    settings: dict[str, Any] = {"REP_STORE": f"sqlite:///{path}", "CONCURRENT_REQUESTS": 100}
+    asked = pages(*(f"{one.url}/{path}" for one in sites for path in ("even", "odd")))
+    with ThreadPoolExecutor(processes) as pool:
+        jobs = [pool.submit(Job(asked, setup, settings=settings).run) for _ in range(processes)]
+        crawls = [job.result() for job in jobs]
+    for result in crawls:
+        assert result.our_log() == []
+        for number, one in enumerate(sites):
+            no, yes = ("even", "odd")[:: 1 if number % 2 == 0 else -1]
+            assert result.outcome(f"{one.url}/{no}") == "refused"
+            assert result.outcomes[f"{one.url}/{no}"]["reason"] == "rule"
+            assert result.outcome(f"{one.url}/{yes}") == "fetched"
+    return crawls
+
+
+def total(crawls: list[Crawl], name: str) -> int:
+    return sum(int(result.stats.get(f"robotstxt/{name}", "0")) for result in crawls)
+
+
+def fetches(sites: list[Site]) -> list[int]:
+    return [one.targets().count("/robots.txt") for one in sites]
+
+
+def grow_old(path: Path, seconds: float) -> None:
+    """Make all that is kept as much older."""
+    store = SqliteStore(path)
+    for origin in run_all(store.origins()):
+        claim = run(store.claim(origin, 30))
+        assert claim.facts is not None
+        assert claim.facts.copy is not None
+        assert claim.lease is not None
+        copy = claim.facts.copy
+        old = replace(
+            copy,
+            fetched_at=copy.fetched_at - seconds,
+            confirmed_at=copy.confirmed_at - seconds,
+        )
+        run(store.write(Facts(origin, old), claim.lease))
+    run(store.close())
+
+
+def test_two_crawls_of_the_same_hosts(servers: LoopbackServers, tmp_path: Path, loop: str) -> None:
+    path = tmp_path / "robots.sqlite"
+    sites = [servers.serve(conditional(("even", "odd")[number % 2])) for number in range(HOSTS)]
+    both = crawl(sites, loop, path, processes=2)
+    assert fetches(sites) == [1] * HOSTS
+    assert total(both, "request_count") == HOSTS
+    # The other one had all from the store.
+    assert total(both, "store_count") == HOSTS
+    (third,) = crawl(sites, loop, path)
+    assert fetches(sites) == [1] * HOSTS
+    assert total([third], "store_count") == HOSTS
+    grow_old(path, 2 * DAY)
+    (fourth,) = crawl(sites, loop, path)
+    assert fetches(sites) == [2] * HOSTS
+    assert total([fourth], "confirmed_count") == HOSTS
+    assert total([fourth], "response_status_count/304") == HOSTS
+    assert fourth.robots_bytes == 0
+    assert is_whole(path)
+    assert look(path, "SELECT count(*) FROM leases") == [(0,)]
+    # Nobody has left the log behind.
+    assert [found.name for found in tmp_path.iterdir()] == [path.name]
+
+
+def test_two_crawls_refresh_at_once(servers: LoopbackServers, tmp_path: Path, loop: str) -> None:
+    path = tmp_path / "robots.sqlite"
+    sites = [servers.serve(conditional(("even", "odd")[number % 2])) for number in range(HOSTS)]
+    crawl(sites, loop, path)
+    # In use, and due.
+    grow_old(path, 0.95 * DAY)
+    both = crawl(sites, loop, path, processes=2)
+    assert fetches(sites) == [2] * HOSTS
+    assert total(both, "confirmed_count") == HOSTS
+    assert sum(result.robots_bytes for result in both) == 0
+    assert look(path, "SELECT count(*) FROM leases") == [(0,)]

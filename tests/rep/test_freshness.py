@@ -1,0 +1,1117 @@
+"""How long what is known of a robots.txt may be used, and what comes after."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from email.utils import formatdate
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from scrapy_rep.rep.access import Failure, FetchResult, access_result
+from scrapy_rep.rep.dialects import (
+    DIALECTS,
+    GOOGLE,
+    KOSTER1994,
+    KOSTER1996,
+    RFC9309,
+    Access,
+    Dialect,
+)
+from scrapy_rep.rep.facts import Copy, Facts, Outage
+from scrapy_rep.rep.freshness import (
+    CLOCK_SKEW,
+    KEPT_HEADERS,
+    LONGEST_RETRY_AFTER,
+    Bounds,
+    Judgement,
+    Standing,
+    fresh_until,
+    judge,
+    learn,
+    lifetime,
+    retry_at,
+    validators,
+)
+from scrapy_rep.rep.urls import Origin
+
+ORIGIN = Origin.of("https://example.com/")
+URL = ORIGIN.robots_url
+# A Monday.
+NOW = 1_800_000_000.0
+MINUTE = 60.0
+HOUR = 3600.0
+DAY = 24 * HOUR
+MONTH = 31 * DAY
+BOUNDS = Bounds()
+
+Headers = tuple[tuple[str, str], ...]
+
+
+def date(time: float) -> str:
+    return formatdate(time, usegmt=True)
+
+
+def copy(
+    status: int = 200,
+    age: float = 0.0,
+    headers: Headers = (),
+    failure: Failure | None = None,
+) -> Copy:
+    result = FetchResult(URL, status, headers=headers, failure=failure)
+    return Copy(result, NOW - age, NOW - age)
+
+
+def outage(
+    since: float = 0.0, last: float = 0.0, attempts: int = 1, headers: Headers = ()
+) -> Outage:
+    """An outage that began *since* seconds ago, and was last seen *last* seconds ago."""
+    return Outage(FetchResult(URL, 503, headers=headers), NOW - since, NOW - last, attempts)
+
+
+def facts(copy: Copy | None = None, outage: Outage | None = None) -> Facts:
+    return Facts(ORIGIN, copy, outage)
+
+
+# -- lifetime ------------------------------------------------------------------
+
+EXPIRES_IN_AN_HOUR = (("expires", date(NOW + HOUR)),)
+
+
+@pytest.mark.parametrize(
+    ("headers", "rfc9309", "google", "koster1996"),
+    [
+        # What says nothing of a lifetime.
+        ((), DAY, DAY, 7 * DAY),
+        ((("cache-control", ""),), DAY, DAY, 7 * DAY),
+        ((("cache-control", "public, must-revalidate"),), DAY, DAY, 7 * DAY),
+        ((("cache-control", "s-maxage=600"),), DAY, DAY, 7 * DAY),
+        ((("cache-control", 'ext="max-age=600, no-store"'),), DAY, DAY, 7 * DAY),
+        ((("cache-control", "x-max-age=600"),), DAY, DAY, 7 * DAY),
+        # Not closed: what is in the string cannot be known.
+        ((("cache-control", 'ext="a, max-age=600'),), DAY, DAY, 7 * DAY),
+        ((("date", date(NOW - HOUR)), ("etag", '"1"')), DAY, DAY, 7 * DAY),
+        # The lifetime without headers is counted from when the answer came.
+        ((("age", "86000"),), DAY, DAY, 7 * DAY),
+        # max-age.
+        ((("cache-control", "max-age=600"),), 600, 600, 600),
+        ((("cache-control", "Max-Age=600"),), 600, 600, 600),
+        ((("cache-control", 'max-age="600"'),), 600, 600, 600),
+        ((("cache-control", "public , max-age = 600 ,,"),), 600, 600, 600),
+        ((("cache-control", 'ext="a\\",b", max-age=600'),), 600, 600, 600),
+        ((("cache-control", "public"), ("cache-control", "max-age=600")), 600, 600, 600),
+        ((("cache-control", "s-maxage=9, max-age=600"),), 600, 600, 600),
+        ((("cache-control", "max-age=600, max-age=0600"),), 600, 600, 600),
+        # More than the dialect's longest, where it has one.
+        ((("cache-control", "max-age=172800"),), DAY, 2 * DAY, 2 * DAY),
+        ((("cache-control", "max-age=2147483647"),), DAY, 2**31 - 1, 2**31 - 1),
+        ((("cache-control", "max-age=2147483649"),), DAY, 2**31, 2**31),
+        ((("cache-control", "max-age=" + "9" * 5000),), DAY, 2**31, 2**31),
+        # Less than REP_MIN_AGE.
+        ((("cache-control", "max-age=0"),), 300, 300, 300),
+        ((("cache-control", "no-cache"),), 300, 300, 300),
+        ((("cache-control", "NO-STORE"),), 300, 300, 300),
+        ((("cache-control", 'no-cache="set-cookie"'),), 300, 300, 300),
+        ((("cache-control", "max-age=600, no-cache"),), 300, 300, 300),
+        ((("cache-control", "no-store"), *EXPIRES_IN_AN_HOUR), 300, 300, 300),
+        # Invalid, or several that differ: stale.
+        ((("cache-control", "max-age"),), 300, 300, 300),
+        ((("cache-control", "max-age="),), 300, 300, 300),
+        ((("cache-control", "max-age=-1"),), 300, 300, 300),
+        ((("cache-control", "max-age=+600"),), 300, 300, 300),
+        ((("cache-control", "max-age=600.5"),), 300, 300, 300),
+        ((("cache-control", "max-age=1e9"),), 300, 300, 300),
+        ((("cache-control", "max-age=nan"),), 300, 300, 300),
+        ((("cache-control", "max-age=infinity"),), 300, 300, 300),
+        ((("cache-control", "max-age=1_000"),), 300, 300, 300),
+        ((("cache-control", "max-age=٦٠٠"),), 300, 300, 300),
+        ((("cache-control", 'max-age="600'),), 300, 300, 300),
+        ((("cache-control", 'max-age="'),), 300, 300, 300),
+        ((("cache-control", "max-age=600; public"),), 300, 300, 300),
+        ((("cache-control", "max-age=600, max-age=700"),), 300, 300, 300),
+        ((("cache-control", "max-age=6"), ("cache-control", "max-age=7")), 300, 300, 300),
+        ((("cache-control", "max-age=600, max-age=x"),), 300, 300, 300),
+        ((("cache-control", "max-age=x"), *EXPIRES_IN_AN_HOUR), 300, 300, 300),
+        # Age.
+        ((("cache-control", "max-age=3600"), ("age", "600")), 3000, 3000, 3000),
+        ((("cache-control", "max-age=3600"), ("age", "4000")), 300, 300, 300),
+        ((("cache-control", "max-age=3600"), ("age", "9" * 5000)), 300, 300, 300),
+        ((("cache-control", "max-age=3600"), ("age", "600, 1")), 3000, 3000, 3000),
+        ((("cache-control", "max-age=3600"), ("age", "600"), ("age", "1")), 3000, 3000, 3000),
+        ((("cache-control", "max-age=3600"), ("age", "-600")), HOUR, HOUR, HOUR),
+        ((("cache-control", "max-age=3600"), ("age", "old")), HOUR, HOUR, HOUR),
+        ((("cache-control", "max-age=3600"), ("age", "")), HOUR, HOUR, HOUR),
+        # A Date that is long ago says that clocks differ.
+        ((("cache-control", "max-age=3600"), ("date", date(NOW - DAY))), HOUR, HOUR, HOUR),
+        # Expires, from Date or else from when the answer came.
+        (EXPIRES_IN_AN_HOUR, HOUR, HOUR, HOUR),
+        ((*EXPIRES_IN_AN_HOUR, ("date", date(NOW + 600))), 3000, 3000, 3000),
+        ((*EXPIRES_IN_AN_HOUR, ("date", "now")), HOUR, HOUR, HOUR),
+        ((*EXPIRES_IN_AN_HOUR, ("age", "600")), 3000, 3000, 3000),
+        ((*EXPIRES_IN_AN_HOUR, ("cache-control", "max-age=600")), 600, 600, 600),
+        ((*EXPIRES_IN_AN_HOUR, ("cache-control", "public")), HOUR, HOUR, HOUR),
+        ((*EXPIRES_IN_AN_HOUR, *EXPIRES_IN_AN_HOUR), HOUR, HOUR, HOUR),
+        ((*EXPIRES_IN_AN_HOUR, ("expires", date(NOW))), 300, 300, 300),
+        ((("expires", date(NOW + 2 * DAY)),), DAY, 2 * DAY, 2 * DAY),
+        ((("expires", date(NOW - 1)),), 300, 300, 300),
+        ((("expires", "Fri, 31 Dec 9999 23:59:59 GMT"),), DAY, 2**31, 2**31),
+        ((("expires", "0"),), 300, 300, 300),
+        ((("expires", "-1"),), 300, 300, 300),
+        ((("expires", ""),), 300, 300, 300),
+        ((("expires", "Fri, 31 Foo 2027 08:00:00 GMT"),), 300, 300, 300),
+        # The three forms of a date; 1,800,000,000 is 15 January 2027, 08:00:00.
+        ((("expires", "Fri, 15 Jan 2027 09:00:00 GMT"),), HOUR, HOUR, HOUR),
+        ((("expires", "fri, 15 jan 2027 09:00:00 gmt"),), HOUR, HOUR, HOUR),
+        ((("expires", "Friday, 15-Jan-27 09:00:00 GMT"),), HOUR, HOUR, HOUR),
+        ((("expires", "Fri Jan 15 09:00:00 2027"),), HOUR, HOUR, HOUR),
+        ((("expires", "Fri, 15 Jan 2027 09:00:00 EST"),), 300, 300, 300),
+        ((("expires", "Fri, 15 Jan 2027 09:00:00 +0100"),), 300, 300, 300),
+        ((("expires", "Fri, 15 Jan 2027 09:00:00"),), 300, 300, 300),
+        ((("expires", "Fri, 15 Jan 99999 09:00:00 GMT"),), 300, 300, 300),
+    ],
+)
+def test_lifetime(headers: Headers, rfc9309: float, google: float, koster1996: float) -> None:
+    found = [
+        lifetime(copy(headers=headers), dialect, BOUNDS)
+        for dialect in (RFC9309, GOOGLE, KOSTER1996, KOSTER1994)
+    ]
+    # To the consensus of 1994 there are no cache headers.
+    assert found == [rfc9309, google, koster1996, math.inf]
+
+
+@pytest.mark.parametrize("status", [200, 204, 403, 404, 410, 429])
+def test_headers_count_whatever_the_status(status: int) -> None:
+    short = copy(status, headers=(("cache-control", "max-age=600"),))
+    assert lifetime(short, RFC9309, BOUNDS) == 600
+
+
+def test_headers_of_a_redirect_that_is_not_followed_do_not_count() -> None:
+    for failure in (Failure.TOO_MANY_REDIRECTS, Failure.REDIRECT_TO_OTHER_SCHEME):
+        looping = copy(302, headers=(("cache-control", "max-age=600"),), failure=failure)
+        assert lifetime(looping, RFC9309, BOUNDS) == DAY
+
+
+@pytest.mark.parametrize(
+    ("max_age_header", "min_age", "max_age", "dialect", "expected"),
+    [
+        (None, 300, None, RFC9309, DAY),
+        (None, 300, HOUR, RFC9309, HOUR),
+        # A bound is no wish: it does not lengthen.
+        (None, 300, 7 * DAY, RFC9309, DAY),
+        (7 * DAY, 300, 7 * DAY, RFC9309, 7 * DAY),
+        (7 * DAY, 300, HOUR, GOOGLE, HOUR),
+        (7 * DAY, 300, None, GOOGLE, 7 * DAY),
+        (60, 300, None, GOOGLE, 300),
+        (60, 0, None, GOOGLE, 60),
+        # The longest wins over the shortest.
+        (60, 300, 120, RFC9309, 120),
+        (60, 2 * DAY, None, RFC9309, DAY),
+        (60, 2 * DAY, None, GOOGLE, 2 * DAY),
+        # Never so short that it is of no use to the request that waited for it.
+        (0, 0, None, RFC9309, 0.001),
+        (60, 300, 1e-9, RFC9309, 0.001),
+        (None, 300, None, KOSTER1994, math.inf),
+        (60, 300, DAY, KOSTER1994, DAY),
+    ],
+)
+def test_bounds(
+    max_age_header: float | None,
+    min_age: float,
+    max_age: float | None,
+    dialect: Dialect,
+    expected: float,
+) -> None:
+    headers: Headers = ()
+    if max_age_header is not None:
+        headers = (("cache-control", f"max-age={max_age_header:.0f}"),)
+    bounds = Bounds(min_age=min_age, max_age=max_age)
+    assert lifetime(copy(headers=headers), dialect, bounds) == expected
+
+
+def test_a_copy_is_fresh_from_when_it_was_confirmed() -> None:
+    confirmed = Copy(FetchResult(URL, 200), fetched_at=NOW - DAY, confirmed_at=NOW - HOUR)
+    assert fresh_until(confirmed, RFC9309, BOUNDS) == NOW + 23 * HOUR
+
+
+@pytest.mark.parametrize(
+    ("age", "standing"),
+    [(0, Standing.FRESH), (HOUR, Standing.FRESH), (HOUR + 1, Standing.STALE)],
+)
+def test_an_infinite_lifetime_is_the_crawl(age: float, standing: Standing) -> None:
+    bounds = Bounds(started=NOW - HOUR)
+    judgement = judge(facts(copy(age=age)), KOSTER1994, None, bounds, NOW)
+    assert judgement.standing is standing
+    if standing is Standing.FRESH:
+        assert (judgement.until, judgement.due) == (math.inf, False)
+
+
+# -- retries --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("attempts", "delay"),
+    [
+        (1, MINUTE),
+        (2, 2 * MINUTE),
+        (3, 4 * MINUTE),
+        (6, 32 * MINUTE),
+        (7, HOUR),
+        (8, HOUR),
+        (1000, HOUR),
+        (10**30, HOUR),
+        # From a store that is wrong.
+        (0, MINUTE),
+        (-(10**30), MINUTE),
+    ],
+)
+def test_retries_are_ever_further_apart(attempts: int, delay: float) -> None:
+    assert retry_at(outage(attempts=attempts), BOUNDS) == NOW + delay
+
+
+@pytest.mark.parametrize(
+    ("retry_delay", "retry_max_delay", "attempts", "delay"),
+    [(10, 15, 1, 10), (10, 15, 2, 15), (60, 30, 1, 30), (1e-9, HOUR, 1, 0.001)],
+)
+def test_retry_bounds(
+    retry_delay: float, retry_max_delay: float, attempts: int, delay: float
+) -> None:
+    bounds = Bounds(retry_delay=retry_delay, retry_max_delay=retry_max_delay)
+    assert retry_at(outage(attempts=attempts), bounds) == NOW + delay
+
+
+@pytest.mark.parametrize(
+    ("headers", "attempts", "delay"),
+    [
+        ((("retry-after", "600"),), 1, 600),
+        # Never before the back-off.
+        ((("retry-after", "5"),), 1, MINUTE),
+        ((("retry-after", "600"),), 9, HOUR),
+        ((("retry-after", "7200"),), 9, 2 * HOUR),
+        # A day at most.
+        ((("retry-after", "86401"),), 1, LONGEST_RETRY_AFTER),
+        ((("retry-after", "9" * 5000),), 1, LONGEST_RETRY_AFTER),
+        ((("retry-after", "Fri, 31 Dec 9999 23:59:59 GMT"),), 1, LONGEST_RETRY_AFTER),
+        # A date, by the server's clock if it says what that is.
+        ((("retry-after", date(NOW + HOUR)),), 1, HOUR),
+        ((("retry-after", date(NOW)), ("date", date(NOW - HOUR))), 1, HOUR),
+        ((("retry-after", date(NOW + HOUR)), ("date", "?")), 1, HOUR),
+        ((("retry-after", date(NOW - HOUR)),), 1, MINUTE),
+        # No such thing.
+        ((("retry-after", "-600"),), 1, MINUTE),
+        ((("retry-after", "inf"),), 1, MINUTE),
+        ((("retry-after", "soon"),), 1, MINUTE),
+        ((("retry-after", ""),), 1, MINUTE),
+    ],
+)
+def test_retry_after(headers: Headers, attempts: int, delay: float) -> None:
+    assert retry_at(outage(attempts=attempts, headers=headers), BOUNDS) == NOW + delay
+
+
+# -- how to ask -----------------------------------------------------------------
+
+ETAG = ("etag", '"v1"')
+MODIFIED = ("last-modified", date(NOW - DAY))
+IF_NONE_MATCH = ("If-None-Match", '"v1"')
+IF_MODIFIED_SINCE = ("If-Modified-Since", date(NOW - DAY))
+
+
+@pytest.mark.parametrize(
+    ("headers", "expected"),
+    [
+        ((), ()),
+        ((ETAG,), (IF_NONE_MATCH,)),
+        ((MODIFIED,), (IF_MODIFIED_SINCE,)),
+        ((MODIFIED, ETAG), (IF_NONE_MATCH, IF_MODIFIED_SINCE)),
+        ((("etag", ' "v1"\t'),), (IF_NONE_MATCH,)),
+        ((("etag", 'W/"v1"'),), (("If-None-Match", 'W/"v1"'),)),
+        # Not as it should be, but the server has it from itself.
+        ((("etag", "v1"),), (("If-None-Match", "v1"),)),
+        ((("etag", '"é"'),), (("If-None-Match", '"é"'),)),
+        ((("etag", '"v1"\r\nCookie: a=b'),), ()),
+        ((("etag", '"v1"\n'),), ()),
+        ((("etag", '"\x00"'),), ()),
+        ((("etag", '"\x7f"'),), ()),
+        ((("etag", '"\x85"'),), ()),
+        ((("etag", '"\u2028"'),), ()),
+        ((("etag", '"\ud800"'),), ()),
+        ((("etag", '"日本"'),), ()),
+        ((("etag", ""),), ()),
+        ((("etag", "x" * 512),), (("If-None-Match", "x" * 512),)),
+        ((("etag", "x" * 513),), ()),
+        ((("last-modified", "yesterday"),), ()),
+        ((("last-modified", date(NOW) + "\r\nCookie: a=b"),), ()),
+        ((("last-modified", date(NOW) + "\n"),), ()),
+    ],
+)
+def test_validators(headers: Headers, expected: Headers) -> None:
+    assert validators(facts(copy(headers=headers))) == expected
+
+
+def test_only_a_file_can_be_confirmed() -> None:
+    headers = (ETAG, MODIFIED)
+    assert validators(facts(copy(299, headers=headers))) != ()
+    for status in (199, 304, 404, 403, 500):
+        assert validators(facts(copy(status, headers=headers))) == ()
+    broken = copy(200, headers=headers, failure=Failure.NO_ANSWER)
+    assert validators(facts(broken)) == ()
+    assert validators(facts(Copy(FetchResult(URL, None, headers=headers), NOW, NOW))) == ()
+    assert validators(facts(outage=outage(headers=headers))) == ()
+    assert validators(None) == ()
+
+
+def test_a_file_from_before_an_outage_can_be_confirmed() -> None:
+    assert validators(facts(copy(headers=(ETAG,)), outage())) == (IF_NONE_MATCH,)
+
+
+def test_after_a_304_that_did_not_fit_the_whole_file_is_asked_for() -> None:
+    unfit = Outage(FetchResult(URL, 304), NOW, NOW, 1)
+    assert validators(facts(copy(headers=(ETAG,)), unfit)) == ()
+
+
+# -- what is known afterwards ---------------------------------------------------
+
+
+def learned(
+    known: Facts | None,
+    result: FetchResult,
+    dialect: Dialect = RFC9309,
+    conditional: bool = False,
+    overrides: dict[int, Access] | None = None,
+) -> Facts:
+    access = access_result(result, dialect, overrides)
+    return learn(known, ORIGIN, result, access, NOW, conditional=conditional)
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        FetchResult(URL, 200, b"User-agent: *\n"),
+        FetchResult(URL, 404),
+        FetchResult(URL, failure=Failure.TOO_MANY_REDIRECTS),
+    ],
+)
+@pytest.mark.parametrize(
+    "known",
+    [None, facts(copy(age=DAY)), facts(outage=outage(DAY)), facts(copy(age=DAY), outage(HOUR))],
+)
+def test_an_answer_is_all_that_is_known(known: Facts | None, result: FetchResult) -> None:
+    assert learned(known, result) == Facts(ORIGIN, Copy(result, NOW, NOW))
+
+
+def test_an_outage_begins() -> None:
+    result = FetchResult(URL, 503)
+    began = Outage(result, since=NOW, last_at=NOW, attempts=1)
+    assert learned(None, result) == facts(None, began)
+    assert learned(facts(copy(age=DAY)), result) == facts(copy(age=DAY), began)
+    # Of any kind: what it means is for each reader to say.
+    assert learned(facts(copy(404)), result) == facts(copy(404), began)
+
+
+def test_an_outage_goes_on() -> None:
+    known = facts(copy(age=3 * DAY), outage(since=2 * DAY, last=HOUR, attempts=9))
+    result = FetchResult(URL, failure=Failure.NO_ANSWER)
+    expected = Outage(result, since=NOW - 2 * DAY, last_at=NOW, attempts=10)
+    assert learned(known, result) == facts(copy(age=3 * DAY), expected)
+
+
+@pytest.mark.parametrize("since", [NOW + DAY, math.inf, -math.inf, math.nan, 0.0, -1.0])
+def test_an_outage_since_a_time_that_cannot_be_begins_now(since: float) -> None:
+    known = facts(outage=Outage(FetchResult(URL, 503), since, NOW, 3))
+    after = learned(known, FetchResult(URL, 503)).outage
+    assert after is not None
+    assert after.since == NOW
+
+
+@pytest.mark.parametrize(("attempts", "after"), [(-5, 1), (0, 1), (1, 2), (10**30, 2**31 + 1)])
+def test_attempts_are_numbers_that_a_store_can_keep(attempts: int, after: int) -> None:
+    learned_outage = learned(facts(outage=outage(attempts=attempts)), FetchResult(URL, 503)).outage
+    assert learned_outage is not None
+    assert learned_outage.attempts == after
+
+
+def test_a_304_confirms_and_updates_headers() -> None:
+    file = FetchResult(
+        URL,
+        200,
+        b"User-agent: *\n",
+        detail="status 200",
+        headers=(
+            ETAG,
+            MODIFIED,
+            ("cache-control", "max-age=60"),
+            ("cache-control", "public"),
+            ("date", date(NOW - DAY)),
+            ("age", "5"),
+            ("expires", date(NOW)),
+            ("retry-after", "5"),
+        ),
+    )
+    known = facts(Copy(file, NOW - 2 * DAY, NOW - DAY), outage())
+    answer = FetchResult(
+        URL, 304, headers=(ETAG, ("cache-control", "max-age=3600"), ("set-cookie", "a=b"))
+    )
+    headers = (MODIFIED, ("expires", date(NOW)), ETAG, ("cache-control", "max-age=3600"))
+    confirmed = Copy(replace(file, headers=headers), NOW - 2 * DAY, NOW)
+    assert learned(known, answer, conditional=True) == facts(confirmed)
+
+
+def test_a_304_without_headers_leaves_the_lifetime_as_it_was() -> None:
+    known = facts(copy(age=DAY, headers=(ETAG, ("cache-control", "max-age=600"))))
+    after = learned(known, FetchResult(URL, 304), conditional=True)
+    assert after.copy is not None
+    assert fresh_until(after.copy, RFC9309, BOUNDS) == NOW + 600
+
+
+def test_a_file_is_never_confirmed_before_it_was_fetched() -> None:
+    known = facts(copy(age=-HOUR, headers=(ETAG,)))
+    after = learned(known, FetchResult(URL, 304), conditional=True)
+    assert after.copy is not None
+    assert (after.copy.fetched_at, after.copy.confirmed_at) == (NOW, NOW)
+
+
+@pytest.mark.parametrize(
+    ("held", "answered", "confirms"),
+    [
+        ((ETAG,), (), True),
+        ((ETAG,), (ETAG,), True),
+        ((("etag", 'W/"v1"'),), (ETAG,), True),
+        ((ETAG,), (("etag", 'W/"v1"'),), True),
+        ((ETAG,), (("etag", '"v2"'),), False),
+        ((MODIFIED,), (), True),
+        ((MODIFIED,), (ETAG,), False),
+    ],
+)
+def test_a_304_with_another_etag_is_about_another_file(
+    held: Headers, answered: Headers, confirms: bool
+) -> None:
+    known = facts(copy(age=DAY, headers=held))
+    after = learned(known, FetchResult(URL, 304, headers=answered), conditional=True)
+    assert (after.outage is None) is confirms
+    if not confirms:
+        assert after.copy == known.copy
+
+
+@pytest.mark.parametrize(
+    ("known", "result", "conditional"),
+    [
+        (facts(copy()), FetchResult(URL, 304), False),
+        (facts(copy()), FetchResult("https://example.org/robots.txt", 304), True),
+        (facts(copy()), FetchResult(URL, 304, failure=Failure.NO_ANSWER), True),
+        (facts(copy(404)), FetchResult(URL, 304), True),
+        (facts(copy(failure=Failure.TOO_MANY_REDIRECTS)), FetchResult(URL, 304), True),
+        (facts(outage=outage()), FetchResult(URL, 304), True),
+        (None, FetchResult(URL, 304), True),
+    ],
+    ids=["unasked", "other URL", "broken", "no file", "a redirect", "no copy", "nothing"],
+)
+def test_a_304_that_confirms_nothing(
+    known: Facts | None, result: FetchResult, conditional: bool
+) -> None:
+    after = learned(known, result, conditional=conditional)
+    assert after.copy == (known.copy if known else None)
+    assert after.outage is not None
+    assert after.outage.result is result
+
+
+def test_a_304_that_confirms_is_no_matter_of_overrides() -> None:
+    known = facts(copy(age=HOUR))
+    after = learned(
+        known, FetchResult(URL, 304), conditional=True, overrides={304: Access.DISALLOWED}
+    )
+    assert after == facts(replace(copy(), fetched_at=NOW - HOUR))
+
+
+def test_kept_headers_are_those_that_are_read() -> None:
+    assert {"cache-control", "expires", "age", "date"} <= KEPT_HEADERS
+    assert {"etag", "last-modified", "retry-after"} <= KEPT_HEADERS
+    assert all(name == name.lower() for name in KEPT_HEADERS)
+
+
+# -- the state table: every (what is known, what a fetch gets, how long ago) ------
+
+# What is known when a fetch ends, before it counts.
+KNOWN: dict[str, Facts | None] = {
+    "nothing": None,
+    "fresh file": facts(copy(age=HOUR)),
+    "file, near its end": facts(copy(age=23 * HOUR)),
+    "stale file": facts(copy(age=25 * HOUR)),
+    "fresh file, outage": facts(copy(age=HOUR), outage(10 * MINUTE, MINUTE, 3)),
+    "file, outage, retry later": facts(copy(age=3 * DAY), outage(2 * DAY, 10 * MINUTE, 50)),
+    "file, outage, retry now": facts(copy(age=3 * DAY), outage(2 * DAY, 2 * HOUR, 50)),
+    "file, outage of a month": facts(copy(age=32 * DAY), outage(MONTH, 2 * HOUR, 700)),
+    "fresh 404": facts(copy(404, age=HOUR)),
+    "404, near its end": facts(copy(404, age=23 * HOUR)),
+    "stale 404": facts(copy(404, age=25 * HOUR)),
+    "fresh 404, outage": facts(copy(404, age=HOUR), outage(10 * MINUTE, MINUTE, 3)),
+    "stale 404, outage": facts(copy(404, age=2 * DAY), outage(DAY, 2 * HOUR, 30)),
+    "outage, retry later": facts(None, outage(2 * DAY, 10 * MINUTE, 50)),
+    "outage, retry now": facts(None, outage(2 * DAY, 2 * HOUR, 50)),
+    "outage of a month, retry later": facts(None, outage(MONTH, 10 * MINUTE, 700)),
+    "outage of a month, retry now": facts(None, outage(MONTH, 2 * HOUR, 700)),
+    "404, outage of a month": facts(copy(404, age=32 * DAY), outage(MONTH, 2 * HOUR, 700)),
+}
+
+# What a judgement says, in short: standing, access ("wait" for none), and "fetch"
+# where it is time to.
+KNOWN_NOW = {
+    "nothing": "absent: wait, fetch",
+    "fresh file": "fresh: successful",
+    "file, near its end": "fresh: successful, fetch",
+    "stale file": "stale: wait, fetch",
+    "fresh file, outage": "outage: successful",
+    "file, outage, retry later": "outage: successful",
+    "file, outage, retry now": "outage: successful, fetch",
+    "file, outage of a month": "outage: successful, fetch",
+    "fresh 404": "fresh: unavailable",
+    "404, near its end": "fresh: unavailable, fetch",
+    "stale 404": "stale: wait, fetch",
+    "fresh 404, outage": "outage: unavailable",
+    "stale 404, outage": "refused: wait, fetch",
+    "outage, retry later": "refused: unreachable",
+    "outage, retry now": "refused: wait, fetch",
+    "outage of a month, retry later": "given up: unavailable",
+    "outage of a month, retry now": "given up: unavailable, fetch",
+    "404, outage of a month": "given up: unavailable, fetch",
+}
+
+NO_ANSWER = FetchResult(URL, failure=Failure.NO_ANSWER)
+RESULTS = {
+    "200": FetchResult(URL, 200, b"User-agent: *\nDisallow: /a\n"),
+    "304": FetchResult(URL, 304),
+    "304 unasked": FetchResult(URL, 304),
+    "404": FetchResult(URL, 404),
+    "403": FetchResult(URL, 403),
+    "429": FetchResult(URL, 429),
+    "503": FetchResult(URL, 503),
+    "no answer": NO_ANSWER,
+    "redirects": FetchResult(URL, 302, failure=Failure.TOO_MANY_REDIRECTS),
+}
+
+AGES = {
+    "just after": 1.0,
+    "two hours later": 2 * HOUR,
+    "near the end": 23 * HOUR + 1,
+    "after the end": 24 * HOUR + 1,
+    "a day after the end": 48 * HOUR,
+    "a month later": MONTH,
+}
+
+# How it goes on, if nobody fetches any more.
+LIVES = {
+    "file": (
+        "fresh: successful",
+        "fresh: successful",
+        "fresh: successful, fetch",
+        "stale: wait, fetch",
+        "stale: wait, fetch",
+        "stale: wait, fetch",
+    ),
+    "none": (
+        "fresh: unavailable",
+        "fresh: unavailable",
+        "fresh: unavailable, fetch",
+        "stale: wait, fetch",
+        "stale: wait, fetch",
+        "stale: wait, fetch",
+    ),
+    # The file from before; not for longer than it is known that it is needed.
+    "last": (
+        "outage: successful",
+        "outage: successful, fetch",
+        "outage: successful, fetch",
+        "outage: successful, fetch",
+        "stale: wait, fetch",
+        "stale: wait, fetch",
+    ),
+    # The 404 from before, an hour old.
+    "was": (
+        "outage: unavailable",
+        "outage: unavailable, fetch",
+        "refused: wait, fetch",
+        "refused: wait, fetch",
+        "refused: wait, fetch",
+        "refused: wait, fetch",
+    ),
+    # The same 23 hours old.
+    "ends": (
+        "outage: unavailable",
+        "refused: wait, fetch",
+        "refused: wait, fetch",
+        "refused: wait, fetch",
+        "refused: wait, fetch",
+        "refused: wait, fetch",
+    ),
+    "shut": (
+        "refused: unreachable",
+        "refused: wait, fetch",
+        "refused: wait, fetch",
+        "refused: wait, fetch",
+        "refused: wait, fetch",
+        "refused: wait, fetch",
+    ),
+    "open": (
+        "given up: unavailable",
+        "given up: unavailable, fetch",
+        "given up: unavailable, fetch",
+        "given up: unavailable, fetch",
+        "refused: wait, fetch",
+        "refused: wait, fetch",
+    ),
+}
+
+# fmt: off
+TABLE = {
+    # 304?: unasked; n.a.: no answer; more: too many redirects
+    #                                  200  304  304? 404  403  429  503  n.a. more
+    "nothing":                        "file shut shut none none none shut shut none",
+    "fresh file":                     "file file last none none none last last none",
+    "file, near its end":             "file file last none none none last last none",
+    "stale file":                     "file file last none none none last last none",
+    "fresh file, outage":             "file file last none none none last last none",
+    "file, outage, retry later":      "file file last none none none last last none",
+    "file, outage, retry now":        "file file last none none none last last none",
+    "file, outage of a month":        "file file last none none none last last none",
+    "fresh 404":                      "file was  was  none none none was  was  none",
+    "404, near its end":              "file ends ends none none none ends ends none",
+    "stale 404":                      "file shut shut none none none shut shut none",
+    "fresh 404, outage":              "file was  was  none none none was  was  none",
+    "stale 404, outage":              "file shut shut none none none shut shut none",
+    "outage, retry later":            "file shut shut none none none shut shut none",
+    "outage, retry now":              "file shut shut none none none shut shut none",
+    "outage of a month, retry later": "file open open none none none open open none",
+    "outage of a month, retry now":   "file open open none none none open open none",
+    "404, outage of a month":         "file open open none none none open open none",
+}
+# fmt: on
+
+TRANSITIONS = [
+    (known, result, life)
+    for known, row in TABLE.items()
+    for result, life in zip(RESULTS, row.split(), strict=True)
+]
+
+
+def in_short(judgement: Judgement) -> str:
+    access = judgement.access.value if judgement.access else "wait"
+    return f"{judgement.standing.value}: {access}" + (", fetch" if judgement.due else "")
+
+
+def seen(
+    known: Facts | None,
+    after: float = 0.0,
+    dialect: Dialect = RFC9309,
+    overrides: dict[int, Access] | None = None,
+    bounds: Bounds = BOUNDS,
+) -> str:
+    return in_short(judge(known, dialect, overrides, bounds, NOW + after))
+
+
+@pytest.mark.parametrize("known", KNOWN)
+def test_what_is_known_now(known: str) -> None:
+    assert seen(KNOWN[known]) == KNOWN_NOW[known]
+
+
+@pytest.mark.parametrize(("known", "result", "life"), TRANSITIONS)
+def test_transition(known: str, result: str, life: str) -> None:
+    after = learned(KNOWN[known], RESULTS[result], conditional=result == "304")
+    assert tuple(seen(after, age) for age in AGES.values()) == LIVES[life]
+
+
+def test_the_table_is_whole() -> None:
+    assert TABLE.keys() == KNOWN.keys() == KNOWN_NOW.keys()
+    assert {life for _, _, life in TRANSITIONS} == LIVES.keys()
+
+
+@pytest.mark.parametrize("result", RESULTS)
+def test_what_a_request_has_waited_for_serves_it(result: str) -> None:
+    """However short lifetimes and delays are."""
+    bounds = Bounds(min_age=0, max_age=1e-12, retry_delay=1e-12, retry_max_delay=1e-12)
+    for known in KNOWN.values():
+        after = learned(known, RESULTS[result], conditional=result == "304")
+        judgement = judge(after, RFC9309, None, bounds, NOW)
+        assert judgement.access is not None
+        assert judgement.until > NOW
+
+
+# In the draft of 1996, 403 keeps out, and a copy lasts 7 days.
+KEPT_OUT: dict[str, Facts | None] = {
+    "fresh 403": facts(copy(403, age=HOUR)),
+    "stale 403": facts(copy(403, age=8 * DAY)),
+    "fresh 403, outage": facts(copy(403, age=HOUR), outage(10 * MINUTE, MINUTE, 3)),
+    "stale 403, outage": facts(copy(403, age=8 * DAY), outage(DAY, 2 * HOUR, 30)),
+    # The last that was heard is to keep out.
+    "403, outage of a month": facts(copy(403, age=40 * DAY), outage(MONTH, 2 * HOUR, 700)),
+}
+
+
+@pytest.mark.parametrize(
+    ("known", "now", "after_200", "after_403", "after_404", "after_429", "after_503"),
+    [
+        (
+            "fresh 403",
+            "fresh: disallowed",
+            "fresh: successful",
+            "fresh: disallowed",
+            "fresh: unavailable",
+            "outage: disallowed",
+            "outage: disallowed",
+        ),
+        (
+            "stale 403",
+            "stale: wait, fetch",
+            "fresh: successful",
+            "fresh: disallowed",
+            "fresh: unavailable",
+            "refused: unreachable",
+            "refused: unreachable",
+        ),
+        (
+            "fresh 403, outage",
+            "outage: disallowed",
+            "fresh: successful",
+            "fresh: disallowed",
+            "fresh: unavailable",
+            "outage: disallowed",
+            "outage: disallowed",
+        ),
+        (
+            "stale 403, outage",
+            "refused: wait, fetch",
+            "fresh: successful",
+            "fresh: disallowed",
+            "fresh: unavailable",
+            "refused: unreachable",
+            "refused: unreachable",
+        ),
+        (
+            "403, outage of a month",
+            "refused: wait, fetch",
+            "fresh: successful",
+            "fresh: disallowed",
+            "fresh: unavailable",
+            "refused: unreachable",
+            "refused: unreachable",
+        ),
+    ],
+)
+def test_what_kept_crawlers_out(
+    known: str,
+    now: str,
+    after_200: str,
+    after_403: str,
+    after_404: str,
+    after_429: str,
+    after_503: str,
+) -> None:
+    assert seen(KEPT_OUT[known], dialect=KOSTER1996) == now
+    found = [
+        seen(learned(KEPT_OUT[known], RESULTS[result], KOSTER1996), 1, KOSTER1996)
+        for result in ("200", "403", "404", "429", "503")
+    ]
+    assert found == [after_200, after_403, after_404, after_429, after_503]
+
+
+def test_an_outage_that_keeps_out_to_this_reader_is_not_given_up() -> None:
+    """Its writer had ``{403: "unreachable"}``."""
+    known = facts(None, Outage(FetchResult(URL, 403), NOW - MONTH, NOW, 700))
+    assert seen(known, 1, RFC9309) == "given up: unavailable"
+    assert seen(known, 1, KOSTER1996) == "refused: unreachable"
+
+
+# -- the same facts, other readers ----------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("status", "rfc9309", "google"),
+    [
+        (200, "fresh: successful", "fresh: successful"),
+        (404, "fresh: unavailable", "fresh: unavailable"),
+        (429, "fresh: unavailable", "absent: wait, fetch"),
+        # Whoever wrote this had overrides.
+        (503, "absent: wait, fetch", "absent: wait, fetch"),
+    ],
+)
+def test_a_copy_is_what_its_reader_says(status: int, rfc9309: str, google: str) -> None:
+    assert seen(facts(copy(status)), dialect=RFC9309) == rfc9309
+    assert seen(facts(copy(status)), dialect=GOOGLE) == google
+
+
+def test_a_copy_that_is_none_to_its_reader_does_not_help_in_an_outage() -> None:
+    known = facts(copy(429), outage())
+    assert seen(known, 1, RFC9309) == "outage: unavailable"
+    assert seen(known, 1, GOOGLE) == "refused: unreachable"
+
+
+def test_overrides_are_those_of_the_reader() -> None:
+    assert seen(facts(copy(404)), overrides={404: Access.DISALLOWED}) == "fresh: disallowed"
+    assert seen(facts(copy(404)), overrides={404: Access.UNREACHABLE}) == "absent: wait, fetch"
+    assert seen(facts(copy(503)), overrides={503: Access.UNAVAILABLE}) == "fresh: unavailable"
+
+
+def test_facts_without_any_are_nothing() -> None:
+    assert seen(facts()) == "absent: wait, fetch"
+
+
+# -- when to judge again --------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("known", "dialect", "until"),
+    [
+        (facts(copy()), RFC9309, 0.9 * DAY),
+        (facts(copy(age=0.9 * DAY)), RFC9309, 0.1 * DAY),
+        # At least half a minute for a refresh, at most half of the lifetime.
+        (facts(copy(headers=(("cache-control", "max-age=100"),))), GOOGLE, 70),
+        (facts(copy(headers=(("cache-control", "max-age=40"),))), GOOGLE, 20),
+        # Of an outage: the next attempt, or the end of what is used meanwhile.
+        (facts(copy(age=HOUR), outage()), RFC9309, MINUTE),
+        (facts(copy(404, age=DAY - 30), outage()), RFC9309, 30),
+        (facts(copy(404, age=DAY - 90), outage(last=MINUTE)), RFC9309, 90),
+        (facts(copy(age=3 * DAY), outage(last=MINUTE)), RFC9309, DAY),
+        (facts(None, outage()), RFC9309, MINUTE),
+        (facts(None, outage(MONTH)), RFC9309, MINUTE),
+        (facts(None, outage(MONTH + MINUTE, MINUTE)), RFC9309, DAY),
+        # Nothing is usable.
+        (None, RFC9309, 0),
+        (facts(copy(age=DAY)), RFC9309, 0),
+        (facts(None, outage(last=MINUTE)), RFC9309, 0),
+        (facts(copy(), outage()), KOSTER1994, MINUTE),
+        (facts(copy(), outage(last=MINUTE)), KOSTER1994, math.inf),
+    ],
+)
+def test_until(known: Facts | None, dialect: Dialect, until: float) -> None:
+    judgement = judge(known, dialect, None, Bounds(min_age=0), NOW)
+    assert judgement.until == pytest.approx(NOW + until)
+
+
+def test_the_copy_in_use() -> None:
+    file, none = copy(age=HOUR), copy(404, age=HOUR)
+    assert judge(facts(file), RFC9309, None, BOUNDS, NOW).copy is file
+    assert judge(facts(none), RFC9309, None, BOUNDS, NOW).copy is none
+    assert judge(facts(file, outage()), RFC9309, None, BOUNDS, NOW).copy is file
+    # In use means that a request may go by it.
+    assert judge(facts(file), RFC9309, None, BOUNDS, NOW + DAY).copy is None
+    assert judge(facts(none, outage(MONTH)), RFC9309, None, BOUNDS, NOW + DAY).copy is None
+
+
+# -- grace ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("since", "last", "grace", "expected"),
+    [
+        (30 * DAY, 0, 30 * DAY, "refused: unreachable"),
+        (30 * DAY + 1, 0, 30 * DAY, "given up: unavailable"),
+        (HOUR + 1, 0, HOUR, "given up: unavailable"),
+        # No attempt, a month ago or now, is known to be part of a longer outage.
+        (0, 0, 0, "refused: unreachable"),
+        (MONTH, MONTH, 30 * DAY, "refused: wait, fetch"),
+        (MONTH + DAY, DAY + MINUTE + 1, 29 * DAY, "refused: wait, fetch"),
+        (1000 * DAY, 0, math.inf, "refused: unreachable"),
+    ],
+)
+def test_grace(since: float, last: float, grace: float, expected: str) -> None:
+    known = facts(None, outage(since, last))
+    assert seen(known, bounds=Bounds(grace=grace)) == expected
+
+
+def test_a_failure_of_last_month_and_one_of_today_are_an_outage_of_a_month() -> None:
+    known = facts(None, outage(MONTH, MONTH))
+    assert seen(learned(known, NO_ANSWER)) == "given up: unavailable"
+
+
+# -- times that cannot be -------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("known", "expected"),
+    [
+        (facts(copy(age=-CLOCK_SKEW)), "fresh: successful"),
+        (facts(copy(age=-CLOCK_SKEW - 1)), "stale: wait, fetch"),
+        (facts(copy(404, age=-HOUR)), "stale: wait, fetch"),
+        (facts(copy(age=-math.inf)), "stale: wait, fetch"),
+        (facts(copy(age=math.inf)), "stale: wait, fetch"),
+        (facts(copy(age=math.nan)), "stale: wait, fetch"),
+        (facts(copy(404, age=-HOUR), outage()), "refused: unreachable"),
+        # A file is a file, whenever it came.
+        (facts(copy(age=-HOUR), outage()), "outage: successful"),
+        # An outage that is seen in the future: time to retry, and not given up.
+        (facts(None, outage(since=-HOUR, last=-HOUR)), "refused: wait, fetch"),
+        (facts(None, outage(since=MONTH, last=-MONTH)), "refused: wait, fetch"),
+        (facts(None, outage(since=MONTH, last=-math.inf)), "refused: wait, fetch"),
+        (facts(None, outage(since=MONTH, last=math.nan)), "refused: wait, fetch"),
+        (facts(None, outage(since=MONTH, last=math.inf)), "refused: wait, fetch"),
+        (facts(copy(), outage(last=-HOUR)), "outage: successful, fetch"),
+        (facts(copy(age=2 * DAY), outage(last=-HOUR)), "stale: wait, fetch"),
+        # One since a time that cannot be is not given up.
+        (facts(None, outage(since=math.inf)), "refused: unreachable"),
+        (facts(None, outage(since=-math.inf)), "refused: unreachable"),
+        (facts(None, outage(since=math.nan)), "refused: unreachable"),
+        (facts(None, outage(since=NOW)), "refused: unreachable"),
+        (facts(None, outage(since=NOW + 1)), "refused: unreachable"),
+    ],
+)
+def test_times_that_cannot_be(known: Facts, expected: str) -> None:
+    assert seen(known) == expected
+
+
+# -- whatever the facts ---------------------------------------------------------
+
+TIMES = st.one_of(
+    st.floats(),
+    st.floats(NOW - 40 * DAY, NOW + DAY),
+    st.sampled_from([NOW, NOW - DAY, NOW - MONTH, 0.0]),
+)
+VALUES = st.one_of(
+    st.text(),
+    st.text('max-age=0123456789,no-store" \\'),
+    st.integers().map(str),
+    st.integers().map("max-age={}".format),
+    st.floats(0, 2e11).map(date),
+)
+HEADERS = st.lists(st.tuples(st.sampled_from(sorted(KEPT_HEADERS)), VALUES)).map(tuple)
+FETCHED = st.builds(
+    FetchResult,
+    url=st.sampled_from([URL, "https://example.org/robots.txt"]),
+    status=st.one_of(st.none(), st.sampled_from([200, 304, 403, 404, 429, 503]), st.integers()),
+    failure=st.one_of(st.none(), st.sampled_from(Failure)),
+    headers=HEADERS,
+)
+COPIES = st.builds(Copy, FETCHED, fetched_at=TIMES, confirmed_at=TIMES)
+OUTAGES = st.builds(Outage, FETCHED, since=TIMES, last_at=TIMES, attempts=st.integers())
+FACTS = st.builds(
+    Facts, st.just(ORIGIN), st.one_of(st.none(), COPIES), st.one_of(st.none(), OUTAGES)
+)
+READERS = st.sampled_from(list(DIALECTS.values()))
+SPANS = st.floats(0.001, 100 * DAY)
+ALL_BOUNDS = st.builds(
+    Bounds,
+    min_age=SPANS,
+    max_age=st.one_of(st.none(), SPANS),
+    retry_delay=SPANS,
+    retry_max_delay=SPANS,
+    grace=st.one_of(SPANS, st.just(math.inf)),
+    started=st.floats(NOW - MONTH, NOW),
+)
+
+
+def is_past(known: Facts) -> bool:
+    """Whether *known* is of the past, as facts are while no clock is set back."""
+    times = [known.copy.confirmed_at] if known.copy else []
+    times += [known.outage.last_at] if known.outage else []
+    return all(time <= NOW + CLOCK_SKEW for time in times)
+
+
+@settings(deadline=None)
+@given(FACTS, READERS, ALL_BOUNDS)
+def test_a_judgement_is_about_now(known: Facts, dialect: Dialect, bounds: Bounds) -> None:
+    judgement = judge(known, dialect, None, bounds, NOW)
+    if judgement.access is None:
+        assert (judgement.until, judgement.due, judgement.copy) == (NOW, True, None)
+    else:
+        assert judgement.until > NOW
+
+
+@settings(deadline=None)
+@given(FACTS, READERS, ALL_BOUNDS, st.floats(0, 1, exclude_max=True))
+def test_a_judgement_holds_until_it_says(
+    known: Facts, dialect: Dialect, bounds: Bounds, part: float
+) -> None:
+    assume(is_past(known))
+    judgement = judge(known, dialect, None, bounds, NOW)
+    until = min(judgement.until, NOW + 100 * MONTH)
+    later = NOW + part * (until - NOW)
+    if later < until:
+        assert judge(known, dialect, None, bounds, later) == judgement
+    if judgement.until < math.inf:
+        after = judge(known, dialect, None, bounds, judgement.until)
+        assert judgement.access is None or after != judgement
+
+
+@settings(deadline=None)
+@given(FACTS, READERS, ALL_BOUNDS)
+def test_nothing_is_allowed_by_accident(known: Facts, dialect: Dialect, bounds: Bounds) -> None:
+    judgement = judge(known, dialect, None, bounds, NOW)
+    if judgement.access is not Access.UNAVAILABLE:
+        return
+    if judgement.copy is not None:
+        assert judgement.copy is known.copy
+        assert access_result(judgement.copy.result, dialect) is Access.UNAVAILABLE
+        assert judgement.copy.confirmed_at <= NOW + CLOCK_SKEW
+        assert fresh_until(judgement.copy, dialect, bounds) > NOW
+    else:
+        assert known.outage is not None
+        assert judgement.standing is Standing.GIVEN_UP
+        assert known.outage.last_at - known.outage.since > bounds.grace
+        assert known.outage.last_at <= NOW + CLOCK_SKEW
+
+
+@settings(deadline=None)
+@given(FACTS, READERS, ALL_BOUNDS)
+def test_rules_come_from_a_file(known: Facts, dialect: Dialect, bounds: Bounds) -> None:
+    judgement = judge(known, dialect, None, bounds, NOW)
+    if judgement.access is Access.SUCCESSFUL:
+        assert judgement.copy is not None
+        assert access_result(judgement.copy.result, dialect) is Access.SUCCESSFUL
+
+
+@settings(deadline=None)
+@given(FACTS, READERS, ALL_BOUNDS)
+def test_with_time_alone_nothing_becomes_usable(
+    known: Facts, dialect: Dialect, bounds: Bounds
+) -> None:
+    """What has to be waited for once stays so; what ends, ends in that or a refusal."""
+    assume(is_past(known))
+    now = judge(known, dialect, None, bounds, NOW)
+    later = judge(known, dialect, None, bounds, NOW + HOUR)
+    if now.access is None:
+        assert later.access is None
+    else:
+        assert later.access in (now.access, Access.UNREACHABLE, None)
+
+
+@settings(deadline=None)
+@given(COPIES, READERS, ALL_BOUNDS)
+def test_a_lifetime_is_within_its_bounds(held: Copy, dialect: Dialect, bounds: Bounds) -> None:
+    seconds = lifetime(held, dialect, bounds)
+    assert seconds > 0
+    assert seconds <= max(2.0**31, dialect.lifetime)
+    if bounds.max_age is not None:
+        assert seconds <= bounds.max_age
+        assert seconds >= min(bounds.min_age, bounds.max_age)
+
+
+@settings(deadline=None)
+@given(OUTAGES, ALL_BOUNDS)
+def test_a_retry_is_soon(known: Outage, bounds: Bounds) -> None:
+    delay = retry_at(replace(known, last_at=NOW), bounds) - NOW
+    assert 0 < delay <= max(bounds.retry_max_delay, LONGEST_RETRY_AFTER) + 1
+
+
+@settings(deadline=None)
+@given(FACTS)
+def test_validators_are_harmless(known: Facts) -> None:
+    for name, value in validators(known):
+        assert name in ("If-None-Match", "If-Modified-Since")
+        assert all(" " <= c <= "~" or "\xa0" <= c <= "\xff" for c in value)
+
+
+@settings(deadline=None)
+@given(st.one_of(st.none(), FACTS), FETCHED, READERS, ALL_BOUNDS, st.booleans())
+def test_what_was_just_learned_is_usable(
+    known: Facts | None, result: FetchResult, dialect: Dialect, bounds: Bounds, asked: bool
+) -> None:
+    access = access_result(result, dialect)
+    after = learn(known, ORIGIN, result, access, NOW, conditional=asked)
+    judgement = judge(after, dialect, None, bounds, NOW)
+    assert judgement.access is not None
+    if after.outage is None:
+        assert judgement.standing is Standing.FRESH
+        assert after.copy is not None
+        assert after.copy.confirmed_at == NOW
+    else:
+        assert after.copy is (known.copy if known else None)
+        assert after.outage.last_at == NOW
+        assert judgement.standing in (Standing.OUTAGE, Standing.REFUSED, Standing.GIVEN_UP)

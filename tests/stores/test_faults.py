@@ -1,0 +1,514 @@
+"""What goes wrong with files and processes, with real files and processes."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_rep.rep.access import FetchResult
+from scrapy_rep.rep.facts import Copy, Facts
+from scrapy_rep.rep.urls import Origin
+from scrapy_rep.stores.guarded import GuardedStore
+from scrapy_rep.stores.sqlite import MIGRATIONS, SqliteStore
+from tests.stores.examples import HOUR, Clock, change, facts, is_whole, look, origin, run, run_all
+
+ROOT = Path(__file__).parents[2]
+LEASE = 30.0
+SUFFIXES = ("", "-wal", "-shm")
+
+needs_posix = pytest.mark.skipif(os.name != "posix", reason="processes are forked")
+
+
+def process(*arguments: object, before: tuple[str, ...] = ()) -> Any:
+    """What ``tests.stores.processes`` prints for *arguments*."""
+    done = subprocess.run(
+        [*before, sys.executable, "-m", "tests.stores.processes", *map(str, arguments)],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "robots.sqlite"
+
+
+@pytest.fixture
+def store(path: Path, clock: Clock) -> Iterator[GuardedStore]:
+    store = GuardedStore(lambda: SqliteStore(path, clock, clock.pause), clock)
+    yield store
+    run(store.close())
+
+
+def goes_on(store: GuardedStore, log: pytest.LogCaptureFixture, *, works: bool) -> str:
+    """A crawl with *store* goes on, with one warning at most: what it says."""
+    for number in range(100, 150):
+        begun = time.monotonic()
+        lease = run(store.claim(origin(number), LEASE)).lease
+        assert lease is not None
+        run(store.write(facts(number), lease))
+        known = run(store.read(origin(number)))
+        assert known == (facts(number) if works else None)
+        assert time.monotonic() - begun < 1
+    assert store.works is works
+    warnings = [record.getMessage() for record in log.records]
+    assert len(warnings) == 1, warnings
+    return warnings[0]
+
+
+# -- processes ------------------------------------------------------------------
+
+
+@needs_posix
+@pytest.mark.once
+def test_killed_while_it_writes(tmp_path: Path) -> None:
+    begun = time.monotonic()
+    found = process("kill", tmp_path, 200)
+    assert found["problems"] == []
+    assert found["commits"] > 200
+    assert time.monotonic() - begun < 60
+
+
+@needs_posix
+def test_one_lease_at_a_time_whoever_asks(tmp_path: Path) -> None:
+    found = process("contend", tmp_path, 4, 200, 50)
+    assert found["claims"] == 800
+    assert found["granted"] + found.get("refused", 0) == 800
+    assert found["granted"] > 100
+    assert "held by two" not in found
+    assert "crashed" not in found
+    assert found["known"] == 50
+    assert found["leases left"] == 0
+    assert found["whole"]
+
+
+@needs_posix
+def test_few_origins_for_many(tmp_path: Path) -> None:
+    found = process("contend", tmp_path, 4, 200, 2)
+    assert found["refused"] > 50
+    assert "held by two" not in found
+    assert "crashed" not in found
+
+
+@needs_posix
+def test_two_claim_at_once(tmp_path: Path) -> None:
+    assert process("race", tmp_path, 200) == [1] * 200
+
+
+def test_the_lease_of_a_holder_that_is_gone_expires(path: Path, clock: Clock) -> None:
+    code = (
+        "import os, sys\n"
+        "from scrapy_rep.stores.sqlite import SqliteStore\n"
+        "from tests.stores.examples import *\n"
+        "run(SqliteStore(sys.argv[1], Clock()).claim(origin(), 30))\n"
+        "os._exit(9)\n"
+    )
+    subprocess.run(
+        [sys.executable, "-c", code, str(path)],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        check=False,
+    )
+    store = SqliteStore(path, clock, clock.pause)
+    assert run(store.claim(origin(), LEASE)).lease is None
+    run(store.news(origin(), 100))
+    assert clock.now == pytest.approx(Clock().now + 30, abs=1)
+    assert run(store.claim(origin(), LEASE)).lease is not None
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Another process holds the file in a transaction that does not end."""
+    code = (
+        "import sqlite3, sys\n"
+        "db = sqlite3.connect(sys.argv[1], isolation_level=None)\n"
+        "db.execute('BEGIN EXCLUSIVE')\n"
+        "print('.', flush=True)\n"
+        "sys.stdin.read()\n"
+    )
+    pipe = subprocess.PIPE
+    command = [sys.executable, "-c", code, str(path)]
+    # At the end, Popen closes its standard input, which ends it.
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe) as other:
+        assert other.stdout is not None
+        assert other.stdout.read(1) == b"."
+        yield
+
+
+@pytest.mark.parametrize("opened", [True, False])
+def test_locked_by_another_process(
+    path: Path, store: GuardedStore, clock: Clock, caplog: pytest.LogCaptureFixture, opened: bool
+) -> None:
+    if opened:
+        run(store.write(facts()))
+    with locked(path):
+        assert "another process has locked it" in goes_on(store, caplog, works=False)
+    clock.now += 30
+    run(store.write(facts()))
+    assert run(store.read(origin())) == facts()
+    assert store.works
+
+
+# -- places where nothing can be written ----------------------------------------
+
+
+@contextlib.contextmanager
+def nobody() -> Iterator[None]:
+    """Not root, whom permissions do not concern."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@pytest.fixture
+def open_directory() -> Iterator[Path]:
+    """A directory that everybody can reach."""
+    directory = Path(tempfile.mkdtemp())
+    directory.chmod(0o777)
+    yield directory
+    directory.chmod(0o777)
+    shutil.rmtree(directory)
+
+
+@needs_posix
+@pytest.mark.parametrize("there", [False, True])
+def test_a_directory_that_is_read_only(
+    open_directory: Path, clock: Clock, caplog: pytest.LogCaptureFixture, there: bool
+) -> None:
+    path = open_directory / "robots.sqlite"
+    store = GuardedStore(lambda: SqliteStore(path, clock), clock)
+    with nobody():
+        if there:
+            run(store.write(facts()))
+            run(store.close())
+    open_directory.chmod(0o555)
+    with nobody():
+        said = goes_on(store, caplog, works=False)
+        assert f"{path}: " in said
+        assert "let this user write the file and its directory" in said
+    open_directory.chmod(0o777)
+    clock.now += 30
+    with nobody():
+        run(store.write(facts()))
+        assert store.works
+        run(store.close())
+
+
+@needs_posix
+def test_a_file_that_is_read_only(
+    open_directory: Path, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = open_directory / "robots.sqlite"
+    store = GuardedStore(lambda: SqliteStore(path, clock), clock)
+    run(store.write(facts()))
+    run(store.close())
+    path.chmod(0o444)
+    with nobody():
+        assert "let this user write the file" in goes_on(store, caplog, works=False)
+
+
+def below_a_file(directory: Path) -> Path:
+    (directory / "file").write_text("", "utf-8")
+    return directory / "file" / "rep" / "robots.sqlite"
+
+
+@pytest.mark.parametrize(
+    "place", [below_a_file, lambda _: Path("/proc/rep/robots.sqlite"), lambda directory: directory]
+)
+def test_a_place_for_no_file(
+    tmp_path: Path,
+    clock: Clock,
+    caplog: pytest.LogCaptureFixture,
+    place: Callable[[Path], Path],
+) -> None:
+    path = place(tmp_path)
+    if path.is_relative_to("/proc") and not Path("/proc/self").exists():
+        pytest.skip("no /proc here")
+    store = GuardedStore(lambda: SqliteStore(path, clock), clock)
+    said = goes_on(store, caplog, works=False)
+    assert f"{path}: " in said
+    assert "or set REP_STORE to another file" in said
+
+
+# -- no room --------------------------------------------------------------------
+
+
+@needs_posix
+def test_a_quota_on_the_size_of_a_file(path: Path) -> None:
+    found = process("fill", path, 1_000_000)
+    assert found["granted"] == 500
+    assert 10 < found["kept"] < 400
+    assert not found["works"]
+    assert len(found["warnings"]) == 1
+    assert "look at the disk, its free space and quotas" in found["warnings"][0]
+    # What was kept is there still, and there is room again.
+    assert is_whole(path)
+    assert process("fill", path, 0)["kept"] == 500
+
+
+def test_a_full_disk(tmp_path: Path) -> None:
+    """On a small file system of its own, in a name space of its own."""
+    mount = f"mount -t tmpfs -o size=1m none {tmp_path}"
+    if (
+        os.name != "posix"
+        or subprocess.run(
+            ["unshare", "-rm", "sh", "-c", mount], capture_output=True, check=False
+        ).returncode
+    ):
+        pytest.skip("nothing can be mounted here")
+    script = f'{mount} && echo kept > {tmp_path}/other && exec "$@"'
+    before = ("unshare", "-rm", "sh", "-c", script, "sh")
+    found = process("fill", tmp_path / "robots.sqlite", 0, before=before)
+    assert found["granted"] == 500
+    assert 10 < found["kept"] < 400
+    assert not found["works"]
+    assert len(found["warnings"]) == 1
+    assert "free some space on the disk, or raise the quota" in found["warnings"][0]
+
+
+# -- damage ---------------------------------------------------------------------
+
+
+def truncate(path: Path, share: float) -> None:
+    with path.open("r+b") as file:
+        file.truncate(int(path.stat().st_size * share))
+
+
+def garble(path: Path, start: int, size: int) -> None:
+    """Overwrite, and not replace: whoever has the file open sees it."""
+    with path.open("r+b") as file:
+        file.seek(start)
+        file.write(random.Random(1).randbytes(size))
+
+
+def header_only(path: Path) -> None:
+    with path.open("r+b") as file:
+        file.truncate(100)
+
+
+def replace_by_text(path: Path) -> None:
+    path.write_text("User-agent: *\nDisallow: /\n" * 1000, "utf-8")
+
+
+DAMAGES: dict[str, Callable[[Path], None]] = {
+    "half": lambda path: truncate(path, 0.5),
+    "header only": header_only,
+    "garbage": lambda path: garble(path, 0, path.stat().st_size),
+    "long garbage": lambda path: garble(path, 0, 5 * path.stat().st_size),
+    "a text": replace_by_text,
+    "garbage in the header": lambda path: garble(path, 0, 100),
+    "garbage in the schema": lambda path: garble(path, 100, 3996),
+    "garbage after the header": lambda path: garble(path, 4096, path.stat().st_size),
+}
+
+
+def fill(path: Path, clock: Clock) -> None:
+    store = SqliteStore(path, clock)
+    for number in range(100):
+        run(store.write(facts(number, body=random.Random(number).randbytes(1000))))
+    run(store.close())
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damaged_files(
+    path: Path, store: GuardedStore, clock: Clock, caplog: pytest.LogCaptureFixture, damage: str
+) -> None:
+    fill(path, clock)
+    DAMAGES[damage](path)
+    damaged = path.read_bytes()
+    said = goes_on(store, caplog, works=True)
+    aside = path.with_name("robots.sqlite.damaged-20270115T080000Z")
+    assert said.startswith(f"{path} was damaged (")
+    assert f"renamed to {aside.name}" in said
+    assert aside.read_bytes() == damaged
+    assert len(run_all(store.origins())) == 50
+    run(store.close())
+    assert is_whole(path)
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damaged_while_it_is_open(
+    path: Path, store: GuardedStore, clock: Clock, caplog: pytest.LogCaptureFixture, damage: str
+) -> None:
+    fill(path, clock)
+    assert run(store.read(origin(1))) is not None
+    DAMAGES[damage](path)
+    # It is found out when what is damaged has to be read again: now, or when the
+    # file is opened the next time. Until then, all that is read is right.
+    for turn in range(2):
+        for number in range(100):
+            known = run(store.read(origin(number)))
+            body = random.Random(number).randbytes(1000)
+            assert known in (None, facts(number, body=body))
+            lease = run(store.claim(origin(1000 * turn + number), LEASE)).lease
+            assert lease is not None
+            run(store.write(facts(1000 * turn + number, body=body), lease))
+        assert store.works
+        run(store.close())
+    assert len(caplog.records) == 1
+    assert " was damaged (" in caplog.text
+    assert is_whole(path)
+
+
+def test_a_table_is_missing(
+    path: Path, store: GuardedStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    run(store.write(facts()))
+    change(path, "DROP TABLE leases")
+    assert "was damaged (no such table: leases)" in goes_on(store, caplog, works=True)
+
+
+@pytest.mark.parametrize("opened", [False, True])
+def test_an_emptied_file(
+    path: Path, store: GuardedStore, clock: Clock, caplog: pytest.LogCaptureFixture, opened: bool
+) -> None:
+    fill(path, clock)
+    if opened:
+        assert run(store.read(origin(1))) is not None
+    truncate(path, 0)
+    for number in range(100, 150):
+        assert run(store.claim(origin(number), LEASE)).lease is not None
+        run(store.write(facts(number)))
+    # That is how a new one looks, too.
+    assert store.works
+    assert len(caplog.records) <= opened
+    assert run(store.read(origin(100))) == facts(100)
+    run(store.close())
+    assert is_whole(path)
+
+
+def test_nothing_set_aside_is_lost(path: Path, clock: Clock) -> None:
+    contents = []
+    for number in range(4):
+        for suffix in SUFFIXES[: number + 1]:
+            path.with_name(path.name + suffix).write_bytes(b"no database %d" % number)
+        contents.append(b"no database %d" % number)
+        store = SqliteStore(path, clock)
+        run(store.write(facts(number)))
+        run(store.close())
+    names = [found.name for found in path.parent.iterdir()]
+    names = sorted(name for name in names if re.search(r"Z(-\d)?$", name))
+    stamp = "robots.sqlite.damaged-20270115T080000Z"
+    assert names == [stamp, *(f"{stamp}-{number}" for number in (2, 3, 4))]
+    assert [(path.parent / name).read_bytes() for name in names] == contents
+
+
+def test_the_log_goes_with_the_file(path: Path, clock: Clock) -> None:
+    fill(path, clock)
+    other, store = SqliteStore(path, clock), SqliteStore(path, clock)
+    run(other.write(facts()))
+    log = path.with_name("robots.sqlite-wal").read_bytes()
+    assert log
+    garble(path, 0, path.stat().st_size)
+    run(store.write(facts(1)))
+    (aside,) = path.parent.glob("*.damaged-*-wal")
+    assert aside.read_bytes() == log
+    # The other one finds out by itself, and does not hurt the new one.
+    run(other.write(facts(2)))
+    run(other.close())
+    run(store.write(facts(3)))
+    run(store.close())
+    assert len(list(path.parent.glob("*.damaged-*Z"))) == 1
+    assert set(run_all(SqliteStore(path, clock).origins())) == {origin(1), origin(2), origin(3)}
+    assert is_whole(path)
+
+
+@needs_posix
+@pytest.mark.parametrize("turn", range(5))
+def test_all_find_the_damage_at_once(tmp_path: Path, turn: int) -> None:
+    path = tmp_path / "robots.sqlite"
+    path.write_bytes(b"no database" * 1000)
+    found = process("set-aside", tmp_path, 4)
+    assert found["statuses"] == [0] * 4
+    # Renamed once, and nothing that anybody wrote to the new one is lost.
+    assert len([name for name in found["files"] if re.search(r"damaged-\d+T\d+Z$", name)]) == 1
+    assert found["known"] == 80
+    assert found["whole"]
+
+
+def test_a_directory_in_which_nothing_can_be_renamed(
+    open_directory: Path, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = open_directory / "robots.sqlite"
+    path.write_bytes(b"no database" * 1000)
+    path.chmod(0o666)
+    open_directory.chmod(0o555)
+    store = GuardedStore(lambda: SqliteStore(path, clock), clock)
+    with nobody():
+        assert "let this user write the file and its directory" in goes_on(
+            store, caplog, works=False
+        )
+    assert path.read_bytes() == b"no database" * 1000
+
+
+def test_of_a_newer_version(
+    path: Path, store: GuardedStore, caplog: pytest.LogCaptureFixture, clock: Clock
+) -> None:
+    fill(path, clock)
+    change(path, f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
+    before = path.read_bytes()
+    assert "newer scrapy-rep" in goes_on(store, caplog, works=False)
+    assert path.read_bytes() == before
+
+
+# -- time -----------------------------------------------------------------------
+
+
+def test_the_clock_is_set_back_an_hour(path: Path, clock: Clock) -> None:
+    fill(path, clock)
+    gone, store = SqliteStore(path, clock), SqliteStore(path, clock)
+    run(gone.claim(origin(0), LEASE))
+    clock.now -= HOUR
+    claim = run(store.claim(origin(0), LEASE))
+    # Nobody waits an hour for the lease; what was known is known.
+    assert claim.lease is not None
+    assert claim.facts is not None
+    run(store.write(facts(0, clock.now), claim.lease))
+    assert run(store.read(origin(0))) == facts(0, clock.now)
+    assert run(store.prune()) == 0
+
+
+# -- other programs -------------------------------------------------------------
+
+
+def test_text_of_others_has_no_power(
+    path: Path, store: GuardedStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    odd = Origin("http", "\x1b[2J.example", 80)
+    result = FetchResult(odd.robots_url, 200)
+    run(store.write(Facts(odd, Copy(result, 1.0, 1.0))))
+    change(path, "UPDATE facts SET value = x'00'")
+    assert run(store.read(odd)) is None
+    assert "\\x1b[2J.example" in caplog.text
+    assert "\x1b" not in caplog.text
+    assert look(path, "SELECT * FROM facts") == []
