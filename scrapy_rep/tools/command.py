@@ -11,11 +11,12 @@ import argparse
 from scrapy.commands import ScrapyCommand, ScrapyHelpFormatter
 from scrapy.exceptions import UsageError
 
+from scrapy_rep.tools.cache.subcommand import CACHE
 from scrapy_rep.tools.demo.subcommand import DemoSubcommand
-from scrapy_rep.tools.subcommand import Subcommand
+from scrapy_rep.tools.subcommand import Subcommand, SubcommandGroup, syntax_of
 
 #: In the order in which the help lists them. A new one needs a line here.
-SUBCOMMANDS: tuple[Subcommand, ...] = (DemoSubcommand(),)
+SUBCOMMANDS: tuple[Subcommand | SubcommandGroup, ...] = (DemoSubcommand(), CACHE)
 
 
 class RobotsCommand(ScrapyCommand):
@@ -26,7 +27,7 @@ class RobotsCommand(ScrapyCommand):
 
     def syntax(self) -> str:
         """The arguments, for the usage line."""
-        return f"<{'|'.join(command.name for command in SUBCOMMANDS)}> [options]"
+        return syntax_of(SUBCOMMANDS)
 
     def short_desc(self) -> str:
         """The line in Scrapy's list of commands."""
@@ -34,28 +35,39 @@ class RobotsCommand(ScrapyCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Give *parser* a parser for each subcommand, with Scrapy's own options."""
-        parsers = parser.add_subparsers(
-            title="Subcommands", dest="subcommand", metavar="<subcommand>", required=True
-        )
-        for command in SUBCOMMANDS:
+        self._add_parsers(parser, SUBCOMMANDS, "scrapy robots")
+
+    def _add_parsers(
+        self,
+        parser: argparse.ArgumentParser,
+        commands: tuple[Subcommand | SubcommandGroup, ...],
+        words: str,
+    ) -> None:
+        parsers = parser.add_subparsers(title="Subcommands", metavar="<subcommand>", required=True)
+        for command in commands:
             subparser = parsers.add_parser(
                 command.name,
                 help=command.summary,
-                usage=f"scrapy robots {command.name} {command.syntax}",
+                usage=f"{words} {command.name} {command.syntax}",
                 description=command.description,
                 formatter_class=_HelpFormatter,
                 conflict_handler="resolve",
             )
-            super().add_options(subparser)
-            command.add_options(subparser)
+            if isinstance(command, SubcommandGroup):
+                self._add_parsers(subparser, command.subcommands, f"{words} {command.name}")
+            else:
+                super().add_options(subparser)
+                command.add_options(subparser)
+                subparser.set_defaults(subcommand=command)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Run the subcommand that was asked for."""
         if args:
             # Scrapy lets options pass that its parser does not know.
             raise UsageError(f"unrecognized arguments: {' '.join(args)}", print_help=False)
-        command = next(command for command in SUBCOMMANDS if command.name == opts.subcommand)
-        self.exitcode = command.run(opts)
+        assert self.settings is not None
+        subcommand: Subcommand = opts.subcommand
+        self.exitcode = subcommand.run(opts, self.settings)
 
 
 class _HelpFormatter(ScrapyHelpFormatter, argparse.RawDescriptionHelpFormatter):

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import argparse
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from scrapy.settings import BaseSettings
 
 
 class Subcommand(ABC):
@@ -27,8 +31,30 @@ class Subcommand(ABC):
         """Add the options to *parser*, which has those of every Scrapy command."""
 
     @abstractmethod
-    def run(self, options: argparse.Namespace) -> int:
+    def run(self, options: argparse.Namespace, settings: BaseSettings) -> int:
         """Do it, and return the exit code.
 
-        Raises :exc:`scrapy.exceptions.UsageError` for options that make no sense.
+        *settings* are those of the project, if there is one, and of ``-s`` and the
+        other options of Scrapy. Raises :exc:`scrapy.exceptions.UsageError` for
+        options that make no sense.
         """
+
+
+@dataclass(frozen=True)
+class SubcommandGroup:
+    """Subcommands of a subcommand. The fields mean what those of :class:`Subcommand` do."""
+
+    name: str
+    summary: str
+    description: str
+    subcommands: tuple[Subcommand | SubcommandGroup, ...]
+
+    @property
+    def syntax(self) -> str:
+        """The options as the usage line shows them."""
+        return syntax_of(self.subcommands)
+
+
+def syntax_of(commands: Iterable[Subcommand | SubcommandGroup]) -> str:
+    """What to choose from, for the usage line."""
+    return f"<{'|'.join(command.name for command in commands)}> [options]"

@@ -1,11 +1,11 @@
-"""Text of the demo for people: progress while it runs, and tables."""
+"""What the demo says while it runs."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import TextIO
 
+from scrapy_rep.tools.console import Printer
 from scrapy_rep.tools.demo.crawl import Outcome
 from scrapy_rep.tools.demo.results import page_url
 from scrapy_rep.tools.demo.serving import ServedSite
@@ -14,36 +14,6 @@ from scrapy_rep.tools.demo.serving import ServedSite
 _MAX_LINES = 40
 # Seconds between two states of the counter.
 _REDRAW = 0.1
-
-
-class Printer:
-    """Writes lines to a text stream, and a last line that can be replaced on a terminal."""
-
-    def __init__(self, out: TextIO) -> None:
-        self._out = out
-        self._encoding = out.encoding or "utf-8"
-        #: Whether somebody watches.
-        self.live = out.isatty()
-        self._pending = 0
-
-    def line(self, text: str = "") -> None:
-        """Write *text* as a line of its own."""
-        self.status("")
-        self._out.write(self._encodable(text) + "\n")
-        self._out.flush()
-
-    def status(self, text: str) -> None:
-        """Show *text* until anything else is written. On terminals only."""
-        if not self.live or not (text or self._pending):
-            return
-        text = self._encodable(text)
-        self._out.write("\r" + text.ljust(self._pending) + ("" if text else "\r"))
-        self._out.flush()
-        self._pending = len(text)
-
-    def _encodable(self, text: str) -> str:
-        # Terminals and pipes that know only ASCII exist.
-        return text.encode(self._encoding, "backslashreplace").decode(self._encoding)
 
 
 class Progress:
@@ -93,23 +63,3 @@ class Progress:
 
     def _seconds(self) -> str:
         return f"{time.monotonic() - self._started:5.1f} s"
-
-
-def table(header: Sequence[str], rows: Sequence[Sequence[str]], widest: int = 34) -> list[str]:
-    """Lines with columns as wide as they need to be, up to *widest*; numbers to the right."""
-    cut = [[_cut(cell, widest) for cell in row] for row in (header, *rows)]
-    columns = list(zip(*cut, strict=True))
-    widths = [max(map(len, column)) for column in columns]
-    numeric = [all(cell.isdecimal() for cell in column[1:]) for column in columns]
-    lines = [
-        "  ".join(
-            cell.rjust(width) if right else cell.ljust(width)
-            for cell, width, right in zip(row, widths, numeric, strict=True)
-        ).rstrip()
-        for row in cut
-    ]
-    return [lines[0], "  ".join("-" * width for width in widths), *lines[1:]]
-
-
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 3] + "..."

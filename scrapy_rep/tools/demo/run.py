@@ -12,8 +12,9 @@ import scrapy
 import scrapy_rep
 from scrapy_rep.rep.text import printable
 from scrapy_rep.rep.verdict import Reason, Verdict
+from scrapy_rep.tools.console import Printer, table
 from scrapy_rep.tools.demo.crawl import NO_LOG, LogOptions, RobotsAnswer, crawl
-from scrapy_rep.tools.demo.output import Printer, Progress, table
+from scrapy_rep.tools.demo.output import Progress
 from scrapy_rep.tools.demo.results import SiteResult, because, page_url, site_results
 from scrapy_rep.tools.demo.serving import serving
 from scrapy_rep.tools.demo.sites import AGENT_TOKEN, DemoSite, demo_sites

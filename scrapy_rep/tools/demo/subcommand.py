@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 from scrapy.exceptions import UsageError
+from scrapy.settings import BaseSettings
 
 from scrapy_rep.tools.subcommand import Subcommand
 
@@ -72,7 +73,7 @@ class DemoSubcommand(Subcommand):
         )
         parser.add_argument("-s", "--set", action="append", default=[], help=argparse.SUPPRESS)
 
-    def run(self, options: argparse.Namespace) -> int:
+    def run(self, options: argparse.Namespace, settings: BaseSettings) -> int:
         """Run the demo with *options*; 0 if every outcome was the expected one."""
         self._check(options)
         # Only now: other commands have no use for any of it.

@@ -1,0 +1,259 @@
+"""``scrapy robots cache …`` from start to end. Exit codes are those of the help."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from scrapy.exceptions import NotConfigured, UsageError
+from scrapy.settings import BaseSettings
+
+from scrapy_rep.exceptions import ConfigurationError
+from scrapy_rep.rep.facts import Facts
+from scrapy_rep.rep.text import printable
+from scrapy_rep.rep.urls import InvalidURL, Origin
+from scrapy_rep.settings import RepSettings
+from scrapy_rep.stores.base import Store, StoreError
+from scrapy_rep.stores.open import open_store
+from scrapy_rep.tools.cache import layout
+from scrapy_rep.tools.cache.known import Known, Reader
+from scrapy_rep.tools.console import Printer
+
+_T = TypeVar("_T")
+
+DONE = 0
+NOTHING = 1
+TROUBLE = 2
+
+_HEADLINES = {
+    "new": "known from now on",
+    "confirmed": "confirmed by the server, nothing has changed",
+    "same": "fetched again, nothing has changed",
+    "changed": "fetched again, and changed",
+    "unreachable": "unreachable",
+}
+
+
+class Trouble(Exception):
+    """Why it cannot be done, for people."""
+
+
+def run(name: str, options: argparse.Namespace, settings: BaseSettings) -> int:
+    """Do what the subcommand *name* is for, and return the exit code.
+
+    Raises :exc:`UsageError`.
+    """
+    try:
+        cache = _Cache.open(settings, as_json=options.json)
+        return _ACTIONS[name](cache, options)
+    except BrokenPipeError:
+        # Whoever read has seen enough. Python would write the rest at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return DONE
+    except (ConfigurationError, NotConfigured, OSError, StoreError, Trouble) as error:
+        sys.stderr.write(f"scrapy robots cache {name}: {_printable_message(error)}\n")
+        return TROUBLE
+
+
+def _printable_message(error: Exception) -> str:
+    """What *error* says, safe to print, however long."""
+    text = str(error) or type(error).__name__
+    return "".join(printable(text[start : start + 100]) for start in range(0, len(text), 100))
+
+
+@dataclass(frozen=True, slots=True)
+class _Cache:
+    """The store of a project that is in *file*, and where to write to."""
+
+    file: Path
+    scrapy_settings: BaseSettings
+    settings: RepSettings
+    printer: Printer
+    as_json: bool
+
+    @classmethod
+    def open(cls, scrapy_settings: BaseSettings, *, as_json: bool) -> _Cache:
+        settings = RepSettings.read(scrapy_settings)
+        file = settings.store.file()
+        if file is None:
+            raise Trouble("REP_STORE = 'memory': nothing outlives a crawl, so nothing is kept")
+        return cls(file, scrapy_settings, settings, Printer(sys.stdout), as_json)
+
+    def reader(self) -> Reader:
+        """What a crawl that begins now takes it for."""
+        return Reader(self.settings, time.time())
+
+    def use(self, use: Callable[[Store], Coroutine[Any, Any, _T]], otherwise: _T) -> _T:
+        """What *use* makes of the store; *otherwise*, and no file is made, if there is none."""
+        if not self.file.exists():
+            return otherwise
+        return asyncio.run(self._use(use))
+
+    async def _use(self, use: Callable[[Store], Coroutine[Any, Any, _T]]) -> _T:
+        store = open_store(self.settings.store, self.settings.max_origins)
+        try:
+            return await use(store)
+        finally:
+            await store.close()
+
+    def write_json(self, value: dict[str, Any]) -> None:
+        """Write *value* as a line of its own."""
+        self.printer.line(json.dumps(value))
+
+
+def _origin(options: argparse.Namespace) -> Origin:
+    """ORIGIN, which may be a host: then https is meant."""
+    text: str = options.origin
+    try:
+        return Origin.of(text if "://" in text else f"https://{text}")
+    except InvalidURL as error:
+        raise UsageError(f"no origin: {printable(str(error))}", print_help=False) from None
+
+
+# -- the subcommands ------------------------------------------------------------
+
+
+def _path(cache: _Cache, options: argparse.Namespace) -> int:
+    if cache.as_json:
+        cache.write_json({"path": str(cache.file)})
+    else:
+        cache.printer.line(str(cache.file))
+    return DONE
+
+
+def _list(cache: _Cache, options: argparse.Namespace) -> int:
+    async def write_all(store: Store) -> int:
+        # Their names only: bodies are read one at a time.
+        origins = sorted([origin async for origin in store.origins()], key=_by_host)
+        add = _adder(cache, origins)
+        reader = cache.reader()
+        for origin in origins:
+            facts = await store.read(origin)
+            # Somebody may have forgotten it by now.
+            if facts is not None:
+                add(reader.read(facts))
+        return len(origins)
+
+    if not cache.use(write_all, 0) and not cache.as_json:
+        sys.stderr.write(f"Nothing is known: {cache.file}\n")
+    return DONE
+
+
+def _by_host(origin: Origin) -> tuple[str, str, int]:
+    return origin.host, origin.scheme, origin.port
+
+
+def _adder(cache: _Cache, origins: list[Origin]) -> Callable[[Known], None]:
+    """What writes one of *origins*."""
+    if cache.as_json:
+        return lambda known: cache.write_json(known.summary())
+    if not origins:
+        return lambda known: None
+    widest = max(len(printable(str(origin))) for origin in origins)
+    return layout.List(cache.printer, widest).add
+
+
+def _show(cache: _Cache, options: argparse.Namespace) -> int:
+    origin = _origin(options)
+    nothing: Facts | None = None
+    facts = cache.use(lambda store: store.read(origin), nothing)
+    if facts is None:
+        return _nothing_known(origin)
+    known = cache.reader().read(facts)
+    if cache.as_json:
+        cache.write_json(known.everything())
+    else:
+        layout.show(known, cache.printer)
+    return DONE
+
+
+def _nothing_known(origin: Origin) -> int:
+    sys.stderr.write(f"Nothing is known of {printable(str(origin))}\n")
+    return NOTHING
+
+
+def _refresh(cache: _Cache, options: argparse.Namespace) -> int:
+    from scrapy_rep.tools.cache.refresh import CrawlFailed, refresh
+
+    try:
+        refreshed = refresh(_origin(options), cache.scrapy_settings)
+    except CrawlFailed as error:
+        raise Trouble(f"the crawl that was to fetch it failed: {error}") from None
+    reader = cache.reader()
+    before = reader.read(refreshed.before) if refreshed.before else None
+    now = reader.read(refreshed.now)
+    if cache.as_json:
+        cache.write_json(
+            {
+                "outcome": refreshed.outcome,
+                "before": before.summary() if before else None,
+                "now": now.summary(),
+            }
+        )
+    else:
+        layout.show_change(before, now, _HEADLINES[refreshed.outcome], cache.printer)
+    if not refreshed.kept:
+        raise Trouble(f"{cache.file}: the outcome could not be kept")
+    return TROUBLE if refreshed.outcome == "unreachable" else DONE
+
+
+def _clear(cache: _Cache, options: argparse.Namespace) -> int:
+    if options.origin is not None:
+        return _clear_one(cache, _origin(options))
+    if not options.yes:
+        _check_terminal()
+        if not _agreed(cache.use(_count, 0), cache.file):
+            sys.stderr.write("Nothing was forgotten\n")
+            return NOTHING
+    _tell_forgotten(cache, cache.use(lambda store: store.clear(), 0))
+    return DONE
+
+
+def _clear_one(cache: _Cache, origin: Origin) -> int:
+    forgotten = cache.use(lambda store: store.delete(origin), False)
+    _tell_forgotten(cache, int(forgotten))
+    return DONE if forgotten else _nothing_known(origin)
+
+
+async def _count(store: Store) -> int:
+    return sum([1 async for _ in store.origins()])
+
+
+def _check_terminal() -> None:
+    if not sys.stdin.isatty():
+        message = "this forgets all origins: say --yes, where nobody can be asked, or name one"
+        raise UsageError(message, print_help=False)
+
+
+def _agreed(count: int, file: Path) -> bool:
+    sys.stderr.write(f"Forget all {_origins(count)} in {file}? [y/N] ")
+    sys.stderr.flush()
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _tell_forgotten(cache: _Cache, count: int) -> None:
+    if cache.as_json:
+        cache.write_json({"forgotten": count})
+    else:
+        cache.printer.line(f"{_origins(count)} forgotten")
+
+
+def _origins(count: int) -> str:
+    return "1 origin" if count == 1 else f"{count} origins"
+
+
+_ACTIONS: dict[str, Callable[[_Cache, argparse.Namespace], int]] = {
+    "path": _path,
+    "list": _list,
+    "show": _show,
+    "refresh": _refresh,
+    "clear": _clear,
+}

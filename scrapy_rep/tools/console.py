@@ -1,0 +1,78 @@
+"""Text for people, on a terminal or in a pipe: lines, a progress line, colour, tables."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from enum import Enum
+from typing import TextIO
+
+
+class Style(Enum):
+    """How something looks on a terminal; the value is what a terminal calls it."""
+
+    GOOD = "32"
+    DOUBTFUL = "33"
+    BAD = "31"
+    FAINT = "2"
+    BOLD = "1"
+
+
+def wants_colour() -> bool:
+    """Whether the environment leaves colours to us (https://no-color.org)."""
+    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+class Printer:
+    """Writes lines to a text stream, and a last line that can be replaced on a terminal."""
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+        self._encoding = out.encoding or "utf-8"
+        #: Whether somebody watches.
+        self.live = out.isatty()
+        self._coloured = self.live and wants_colour()
+        self._pending = 0
+
+    def line(self, text: str = "") -> None:
+        """Write *text* as a line of its own."""
+        self.status("")
+        self._out.write(self._encodable(text) + "\n")
+        self._out.flush()
+
+    def status(self, text: str) -> None:
+        """Show *text* until anything else is written. On terminals only."""
+        if not self.live or not (text or self._pending):
+            return
+        text = self._encodable(text)
+        self._out.write("\r" + text.ljust(self._pending) + ("" if text else "\r"))
+        self._out.flush()
+        self._pending = len(text)
+
+    def styled(self, text: str, style: Style) -> str:
+        """*text* in *style*, where that shows."""
+        return f"\x1b[{style.value}m{text}\x1b[0m" if self._coloured else text
+
+    def _encodable(self, text: str) -> str:
+        # Terminals and pipes that know only ASCII exist.
+        return text.encode(self._encoding, "backslashreplace").decode(self._encoding)
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str]], widest: int = 34) -> list[str]:
+    """Lines with columns as wide as they need to be, up to *widest*; numbers to the right."""
+    cut = [[_cut(cell, widest) for cell in row] for row in (header, *rows)]
+    columns = list(zip(*cut, strict=True))
+    widths = [max(map(len, column)) for column in columns]
+    numeric = [all(cell.isdecimal() for cell in column[1:]) for column in columns]
+    lines = [
+        "  ".join(
+            cell.rjust(width) if right else cell.ljust(width)
+            for cell, width, right in zip(row, widths, numeric, strict=True)
+        ).rstrip()
+        for row in cut
+    ]
+    return [lines[0], "  ".join("-" * width for width in widths), *lines[1:]]
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else text[: width - 3] + "..."
