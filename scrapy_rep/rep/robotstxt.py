@@ -108,8 +108,8 @@ class RobotsTxt:
         not be accessed.
         """
         # A crawl does this for each of its requests. What is known is looked up
-        # here, and most URLs are plain to see through, see PLAIN; calls
-        # of other functions would take as long as all of it.
+        # here, and most URLs are plain to see through, as PLAIN says. To call
+        # other functions would take as long as all of it.
         try:
             rules = self._rule_sets[agents]
             if url.startswith(self._site):  # type: ignore[arg-type]

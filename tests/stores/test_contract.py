@@ -20,11 +20,6 @@ from tests.stores.examples import DAY, HOUR, Clock, facts, origin, outage, run, 
 LEASE = 30.0
 
 
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
 @pytest.fixture(params=["memory", "sqlite", "guarded"])
 def store(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> Iterator[Store]:
     kinds: dict[str, Callable[[], Store]] = {

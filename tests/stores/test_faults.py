@@ -49,16 +49,6 @@ def process(*arguments: object, before: tuple[str, ...] = ()) -> Any:
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "robots.sqlite"
-
-
-@pytest.fixture
 def store(path: Path, clock: Clock) -> Iterator[GuardedStore]:
     store = GuardedStore(lambda: SqliteStore(path, clock, clock.pause), clock)
     yield store

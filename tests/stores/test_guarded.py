@@ -70,11 +70,6 @@ class Fragile(MemoryStore):
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
 def fragile(clock: Clock) -> Fragile:
     return Fragile(10, clock, clock.pause)
 

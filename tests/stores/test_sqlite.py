@@ -24,16 +24,6 @@ from tests.stores.examples import (
 
 
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "robots.sqlite"
-
-
-@pytest.fixture
 def store(path: Path, clock: Clock) -> SqliteStore:
     return SqliteStore(path, clock, clock.pause)
 
