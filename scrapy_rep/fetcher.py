@@ -7,11 +7,15 @@ what it means.
 Bodies are cut while they stream, redirects followed here (which counts them,
 and asks nothing but http and https), compression undone within the size limit,
 and the time on the wire bounded over all hops.
+
+Fetches take no places from pages (:mod:`scrapy_rep.places`), and go before them in
+the queue of their download slot.
 """
 
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urldefrag, urljoin, urlsplit
@@ -26,6 +30,9 @@ from twisted.python.failure import Failure as TwistedFailure
 from w3lib.url import safe_url_string
 
 from scrapy_rep.decompress import BrokenBody, decompress
+from scrapy_rep.gate import FetchGate
+from scrapy_rep.places import CrawlStopping
+from scrapy_rep.pools import widen_pools
 from scrapy_rep.rep.access import Failure, FetchResult
 from scrapy_rep.rep.facts import Facts
 from scrapy_rep.rep.freshness import KEPT_HEADERS, validators
@@ -37,6 +44,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
+    from scrapy_rep.places import Places
     from scrapy_rep.settings import RepSettings
 
 # Where the signals of the engine find the download that a request is for.
@@ -53,9 +61,14 @@ _HANDLER_GRACE = 1.0
 class RobotsTxtFetcher:
     """Downloads robots.txt files for one crawl."""
 
-    def __init__(self, crawler: Crawler, settings: RepSettings) -> None:
+    def __init__(self, crawler: Crawler, settings: RepSettings, places: Places) -> None:
         self._crawler = crawler
         self._settings = settings
+        self._places = places
+        self._gate = FetchGate(settings.concurrent_requests, settings.max_fetches)
+        self._downloads: set[_Download] = set()
+        places.on_stop(self._give_up)
+        crawler.signals.connect(self._spider_opened, signals.spider_opened)
         crawler.signals.connect(_request_reached_downloader, signals.request_reached_downloader)
         crawler.signals.connect(_bytes_received, signals.bytes_received)
         crawler.signals.connect(_response_downloaded, signals.response_downloaded)
@@ -66,10 +79,16 @@ class RobotsTxtFetcher:
         """The robots.txt of *origin*, on behalf of the request *asking*.
 
         And whether it was asked for only if it is no longer what is *known*.
-        Raises nothing: whatever goes wrong is a result, too.
+        Whatever goes wrong is a result, too. Raises only :exc:`CrawlStopping`.
         """
         try:
-            return await self._follow(origin, asking, known)
+            with self._places.lend():
+                async with self._gate.passage():
+                    if self._places.is_closing:
+                        raise CrawlStopping
+                    return await self._follow(origin, asking, known)
+        except CrawlStopping:
+            raise
         except _Expired:
             detail = f"no answer within {self._settings.fetch_timeout:g} s"
         except Exception as error:
@@ -77,6 +96,13 @@ class RobotsTxtFetcher:
             if not isinstance(error, IgnoreRequest):
                 count(self._crawler, f"robotstxt/exception_count/{type(error)}")
         return FetchResult(origin.robots_url, failure=Failure.NO_ANSWER, detail=detail), False
+
+    def _spider_opened(self) -> None:
+        self._gate.in_all = widen_pools(self._crawler, self._settings.max_fetches)
+
+    def _give_up(self) -> None:
+        for download in list(self._downloads):
+            download.give_up(CrawlStopping())
 
     async def _follow(
         self, origin: Origin, asking: Request, known: Facts | None
@@ -89,7 +115,11 @@ class RobotsTxtFetcher:
             # Redirects on the way know no such file.
             conditions = _conditions(known, hops[-1])
             request = self._request(hops[-1], origin, asking, conditions)
-            response = await download.run(request)
+            self._downloads.add(download)
+            try:
+                response = await download.run(request)
+            finally:
+                self._downloads.discard(download)
             budget -= download.seconds
             location = _location(response, hops[-1])
             if location is None:
@@ -231,7 +261,7 @@ class _Download:
         self._limit = limit
         self._received = 0
         self._budget = seconds
-        self._expired = False
+        self._given_up = False
         self._started = time.monotonic()
         self._outcome: Deferred[Response] = Deferred()
         self._engine: Deferred[Response] | None = None
@@ -267,8 +297,12 @@ class _Download:
             self._outcome.callback(result)
 
     def _expire(self) -> None:
-        self._expired = True
-        self._finish(TwistedFailure(_Expired()))  # type: ignore[no-untyped-call]
+        self.give_up(_Expired())
+
+    def give_up(self, why: Exception) -> None:
+        """Wait no longer, but have :meth:`run` raise *why*."""
+        self._given_up = True
+        self._finish(TwistedFailure(why))  # type: ignore[no-untyped-call]
         assert self._engine is not None
         self._engine.cancel()
 
@@ -285,14 +319,25 @@ class _Download:
         self._timer = call_later(0, self._look_whether_queued, request)
 
     def _look_whether_queued(self, request: Request) -> None:
+        queue = self._queue_of(request)
+        place = next((n for n, (queued, _) in enumerate(queue) if queued is request), None)
+        if place is None:
+            self._started = time.monotonic()
+            self._timer = call_later(self._budget, self._expire)
+            return
+        if place:
+            # Before the pages of its host, which may wait for it, or for hours.
+            entry = queue[place]
+            del queue[place]
+            queue.appendleft(entry)
+        self._timer = call_later(_QUEUE_POLL, self._look_whether_queued, request)
+
+    def _queue_of(self, request: Request) -> deque[tuple[Request, Any]]:
+        """What waits in the download slot of *request*."""
         assert self._crawler.engine is not None
         slots = getattr(self._crawler.engine.downloader, "slots", {})
         slot = slots.get(request.meta.get("download_slot"))
-        if slot is not None and any(queued is request for queued, _ in slot.queue):
-            self._timer = call_later(_QUEUE_POLL, self._look_whether_queued, request)
-        else:
-            self._started = time.monotonic()
-            self._timer = call_later(self._budget, self._expire)
+        return deque() if slot is None else slot.queue
 
     def bytes_received(self, count: int) -> None:
         """*count* more octets of the body are there.
@@ -300,7 +345,7 @@ class _Download:
         Raises :exc:`~scrapy.exceptions.StopDownload` when they are enough, or
         nobody waits for them any more.
         """
-        if self._expired:
+        if self._given_up:
             raise StopDownload(fail=True)
         self._received += count
         if self._received > self._limit:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, signals
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, succeed
 
 from scrapy_rep.fetcher import RobotsTxtFetcher
+from scrapy_rep.places import CrawlStopping
 from scrapy_rep.reading import CheckedRules, RulesReader
 from scrapy_rep.rep.access import Failure, FetchResult, access_result
 from scrapy_rep.rep.dialects import Access, WhenUnreachable
@@ -22,13 +23,14 @@ from scrapy_rep.rep.freshness import Judgement, Standing, judge, learn, retry_at
 from scrapy_rep.rep.policy import Policy, Rules
 from scrapy_rep.rep.text import printable
 from scrapy_rep.rep.urls import Origin
-from scrapy_rep.stats import count
+from scrapy_rep.stats import count, took
 from scrapy_rep.stores.base import MAX_LEASE, Lease, pause, time_of
 from scrapy_rep.stores.open import open_guarded
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
+    from scrapy_rep.places import Places
     from scrapy_rep.settings import RepSettings
 
 logger = logging.getLogger(__name__)
@@ -75,12 +77,18 @@ class PolicyKeeper:
     *clock* gives seconds since the epoch, and does not go back.
     """
 
-    def __init__(self, crawler: Crawler, settings: RepSettings, clock: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        crawler: Crawler,
+        settings: RepSettings,
+        clock: Callable[[], float],
+        places: Places,
+    ) -> None:
         self._crawler = crawler
         self._settings = settings
         self._clock = clock
         self._bounds = settings.bounds(started=clock())
-        self._fetcher = RobotsTxtFetcher(crawler, settings)
+        self._fetcher = RobotsTxtFetcher(crawler, settings, places)
         self._reader = RulesReader(crawler, settings)
         self._store = open_guarded(settings.store, settings.max_origins, clock, crawler.spider)
         # By origin, as text: so a URL begins, if nothing about it is unusual.
@@ -91,6 +99,7 @@ class PolicyKeeper:
         # Only so that nothing under way is garbage.
         self._flights: set[Deferred[None]] = set()
         self._closed = False
+        places.on_stop(self._stop)
         crawler.signals.connect(self._close, signals.spider_closed)
 
     def known(self, url: str) -> Policy | None:
@@ -123,28 +132,29 @@ class PolicyKeeper:
             self._start_flight(origin, asking, [])
         return policy
 
-    async def obtain(self, origin: Origin, asking: Request) -> Policy:
+    def obtain(self, origin: Origin, asking: Request) -> Deferred[Policy]:
         """The policy of *origin*, fetched on behalf of *asking* where none can be used.
 
-        Raises nothing.
+        Fails only with :exc:`~scrapy_rep.places.CrawlStopping`.
         """
         policy = self.current(origin, asking)
         if policy is not None:
-            return policy
+            return succeed(policy)
         mine: Deferred[Policy] = Deferred()
         waiting = self._waiting.get(origin)
         if waiting is None:
             self._start_flight(origin, asking, [mine])
         else:
+            count(self._crawler, "robotstxt/coalesced_count")
             waiting.append(mine)
-        return await maybe_deferred_to_future(mine)
+        return mine
 
     async def refresh(self, origin: Origin, asking: Request) -> Policy:
         """The policy of *origin*, fetched now on behalf of *asking*, whatever is known.
 
         Conditionally, where a copy is known; when this returns, the store has the
         outcome, if it can be kept. Where a flight to *origin* is under way, the
-        policy that it brings. Raises nothing.
+        policy that it brings. Raises only :exc:`~scrapy_rep.places.CrawlStopping`.
         """
         mine: Deferred[Policy] = Deferred()
         if origin in self._waiting:
@@ -173,6 +183,11 @@ class PolicyKeeper:
         policy: Policy | None = None
         try:
             policy = await finding_out
+        except CrawlStopping as stopping:
+            # Those who wait have learnt nothing by it.
+            waiting, self._waiting[origin] = self._waiting[origin], []
+            for waiter in waiting:
+                waiter.errback(stopping)
         except Exception:
             # Nothing in there raises. If it does, nothing is allowed by it.
             logger.exception(
@@ -182,7 +197,8 @@ class PolicyKeeper:
             )
         finally:
             # However it ends, nobody is left waiting.
-            self._serve(policy or self._refusing(origin))
+            if policy is not None or self._waiting[origin]:
+                self._serve(policy or self._refusing(origin))
             del self._waiting[origin]
 
     async def _find_out(self, origin: Origin, asking: Request) -> Policy:
@@ -210,7 +226,7 @@ class PolicyKeeper:
                 return await self._fetch(origin, facts, asking, claim.lease)
             await self._store.news(origin, self._lease_time())
             if self._closed:
-                return policy or self._refusing(origin)
+                raise CrawlStopping
             facts = self._newer(origin, await self._store.read(origin))
         return await self._fetch(origin, facts, asking, None)
 
@@ -249,7 +265,14 @@ class PolicyKeeper:
         self, origin: Origin, known: Facts | None, asking: Request, lease: Lease | None
     ) -> Policy:
         count(self._crawler, "robotstxt/request_count")
-        result, conditional = await self._fetcher.fetch(origin, asking, known)
+        started = time.monotonic()
+        try:
+            result, conditional = await self._fetcher.fetch(origin, asking, known)
+        except CrawlStopping:
+            if lease is not None:
+                await self._store.release(lease)
+            raise
+        took(self._crawler, "robotstxt/latency", time.monotonic() - started)
         access = access_result(result, self._settings.dialect, self._settings.status_overrides)
         now = self._clock()
         facts = learn(known, origin, result, access, now, conditional=conditional)
@@ -395,10 +418,14 @@ class PolicyKeeper:
             _, oldest = self._policies.popitem(last=False)
             self._taken -= _takes(oldest)
 
-    async def _close(self) -> None:
+    def _stop(self) -> None:
         # Flights that wait for others ask nobody any more: the engine would refuse,
-        # which is no outage. Those that were at it may write what they have got.
+        # which is no outage.
         self._closed = True
+
+    async def _close(self) -> None:
+        self._stop()
+        # Those that were at it may write what they have got.
         for _ in range(_LOOKS_AT_END):
             if not self._flights:
                 break

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Coroutine
+from enum import Enum, auto
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.python import global_object_name
+from twisted.internet.defer import Deferred
 
 from scrapy_rep.exceptions import ConfigurationError, RobotsForbidden
 from scrapy_rep.keeper import PolicyKeeper, steady
+from scrapy_rep.places import Places
 from scrapy_rep.rep.policy import Policy
 from scrapy_rep.rep.text import printable
 from scrapy_rep.rep.urls import InvalidURL, Origin, is_robots_txt
@@ -29,6 +32,21 @@ logger = logging.getLogger(__name__)
 
 # What has a robots.txt: RFC 9309 §2.3 names HTTP and FTP as examples.
 _SCHEMES = ("http:", "https:", "ftp:")
+
+
+class _Turn(Enum):
+    """How a request has come here."""
+
+    FIRST = auto()
+    #: The scheduler had got it back.
+    HANDED_OUT_AGAIN = auto()
+    #: Somebody who asks the engine by himself, such as a media pipeline, had got it back.
+    ASKED_FOR_AGAIN = auto()
+
+
+# For how many seconds a request waits that finds no place in the waiting room, on one
+# of CONCURRENT_REQUESTS, before the scheduler gets it back.
+_PATIENCE = {_Turn.FIRST: 0.0, _Turn.HANDED_OUT_AGAIN: 0.25, _Turn.ASKED_FOR_AGAIN: None}
 
 
 class RepMiddleware:
@@ -51,8 +69,10 @@ class RepMiddleware:
         self._settings = RepSettings.read(crawler.settings)
         self._tokens = AgentTokens(self._settings, crawler.spider)
         self._clock = clock or steady()
-        self._keeper = PolicyKeeper(crawler, self._settings, self._clock)
-        self._room = WaitingRoom(crawler, self._settings.max_waiting)
+        places = Places(crawler)
+        # First, so that who waits leaves before there is an answer from fetches given up.
+        self._room = WaitingRoom(crawler, places, self._settings.max_waiting)
+        self._keeper = PolicyKeeper(crawler, self._settings, self._clock, places)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> RepMiddleware:
@@ -84,11 +104,7 @@ class RepMiddleware:
         """The same where the policy is not at hand."""
         if not request.url.startswith(_SCHEMES):
             return None
-        if RETURNED in request.meta:
-            if self._room.has_given_back(request):
-                verdict = Verdict(False, Reason.UNREACHABLE, detail="the crawl is stopping")
-                raise self._forbidden(request, verdict)
-            from_scheduler(request)
+        turn = self._turn(request)
         try:
             origin = Origin.of(request.url)
         except InvalidURL as error:
@@ -99,40 +115,64 @@ class RepMiddleware:
             if is_robots_txt(request.url, self._settings.dialect):
                 # Allowed whatever is in it, so not asked for first.
                 return None
-            return self._obtain_and_judge(origin, request)
+            return self._obtain_and_judge(origin, request, turn)
         if policy.defers:
-            return self._obtain_and_judge(origin, request)
+            return self._obtain_and_judge(origin, request, turn)
         self._judge(policy, request)
         return None
 
-    async def _obtain_and_judge(self, origin: Origin, request: Request) -> Request | None:
-        policy: Policy | None = await self._keeper.obtain(origin, request)
-        assert policy is not None
-        if policy.defers and not is_robots_txt(request.url, policy.dialect):
-            if not self._room.is_full:
-                count(self._crawler, "robotstxt/kept_count")
-                with self._room.place():
-                    policy = await self._keep(policy, request)
-            if policy is None:
-                return self._room.give_back(request)
+    def _turn(self, request: Request) -> _Turn:
+        """How *request* has come here, which is then written on it no longer."""
+        if RETURNED not in request.meta:
+            return _Turn.FIRST
+        if not self._room.has_given_back(request):
+            from_scheduler(request)
+            return _Turn.HANDED_OUT_AGAIN
+        if self._room.is_closing:
+            verdict = Verdict(False, Reason.UNREACHABLE, detail="the crawl is stopping")
+            raise self._forbidden(request, verdict)
+        from_scheduler(request)
+        return _Turn.ASKED_FOR_AGAIN
+
+    async def _obtain_and_judge(
+        self, origin: Origin, request: Request, turn: _Turn = _Turn.FIRST
+    ) -> Request | None:
+        if self._room.has_place_for(origin):
+            with self._room.place(origin):
+                policy = await self._wait(origin, request, None)
+        else:
+            policy = await self._wait(origin, request, _PATIENCE[turn])
+        if policy is None:
+            return self._room.give_back(request)
         self._judge(policy, request)
         return None
 
-    async def _keep(self, policy: Policy, request: Request) -> Policy | None:
-        """What holds when *request* need not be, or has long enough been, kept.
+    async def _wait(
+        self, origin: Origin, request: Request, patience: float | None
+    ) -> Policy | None:
+        """What holds for *origin* when *request* need wait no longer.
 
-        ``None`` if the crawl stops before that.
+        ``None`` if the crawl stops before that, or *patience*, in seconds, is over.
         """
-        while policy.defers:
+        policy = await self._room.wait(self._keeper.obtain(origin, request), patience)
+        if policy is None or is_robots_txt(request.url, policy.dialect):
+            return policy
+        if policy.defers and KEPT_SINCE not in request.meta:
+            count(self._crawler, "robotstxt/kept_count")
+        while policy is not None and policy.defers:
             now = self._clock()
             # The clock may have been set back since an earlier run of the crawl.
             since = request.meta[KEPT_SINCE] = min(request.meta.get(KEPT_SINCE, now), now)
             left = since + self._settings.max_wait - now
             if left <= 0:
                 break
-            if not await self._room.wait(min(max(policy.until - now, 0.0), left)):
+            if patience is not None:
+                await self._room.wait(Deferred(), min(patience, left))
                 return None
-            policy = await self._keeper.obtain(policy.origin, request)
+            await self._room.wait(Deferred(), min(max(policy.until - now, 0.0), left))
+            if self._room.is_closing:
+                return None
+            policy = await self._room.wait(self._keeper.obtain(origin, request))
         return policy
 
     def _judge(self, policy: Policy, request: Request) -> None:

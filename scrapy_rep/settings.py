@@ -52,6 +52,7 @@ DEFAULTS: dict[str, Any] = {
     ],
     "REP_FETCH_TIMEOUT": 15.0,
     "REP_MAX_AGE": None,
+    "REP_MAX_FETCHES": 200,
     "REP_MAX_ORIGINS": 10_000,
     "REP_MAX_REDIRECTS": None,
     "REP_MAX_SIZE": MIN_PARSED_SIZE,
@@ -80,6 +81,8 @@ class RepSettings:
     """The settings of one crawl, checked. Times are seconds, sizes octets."""
 
     agent_tokens: tuple[str, ...]
+    #: CONCURRENT_REQUESTS, without a limit as many as there may be fetches.
+    concurrent_requests: int
     dialect: Dialect
     #: The parser that was chosen, ``None`` for the default: ours.
     parser: type[RobotParser] | None
@@ -87,6 +90,7 @@ class RepSettings:
     fetch_meta_keys: tuple[str, ...]
     fetch_timeout: float
     max_age: float | None
+    max_fetches: int
     max_origins: int
     max_redirects: int
     max_size: int
@@ -118,14 +122,17 @@ class RepSettings:
             _optional(_integer(at_least=RFC9309.max_redirects, because="RFC 9309 §2.3.1.2")),
         )
         when_unreachable = _read(settings, "REP_UNREACHABLE", _optional(_when_unreachable))
+        max_fetches = _read(settings, "REP_MAX_FETCHES", _integer(at_least=1))
         return cls(
             agent_tokens=_read(settings, "REP_AGENT_TOKENS", tokens),
+            concurrent_requests=settings.getint("CONCURRENT_REQUESTS") or max_fetches,
             dialect=dialect,
             parser=_parser(settings),
             fallback_parser=_read(settings, "REP_FALLBACK_PARSER", _optional(_robot_parser)),
             fetch_meta_keys=_read(settings, "REP_FETCH_META_KEYS", _strings),
             fetch_timeout=_read(settings, "REP_FETCH_TIMEOUT", _positive_number),
             max_age=_read(settings, "REP_MAX_AGE", _optional(_positive_number)),
+            max_fetches=max_fetches,
             max_origins=_read(settings, "REP_MAX_ORIGINS", _integer(at_least=1)),
             max_redirects=dialect.max_redirects if max_redirects is None else max_redirects,
             max_size=_read(
@@ -134,7 +141,7 @@ class RepSettings:
                 _integer(at_least=MIN_PARSED_SIZE, because="500 KiB, RFC 9309 §2.5"),
             ),
             max_wait=_read(settings, "REP_MAX_WAIT", _positive_number),
-            max_waiting=_read(settings, "REP_MAX_WAITING", _integer(at_least=0)),
+            max_waiting=_read(settings, "REP_MAX_WAITING", _integer(at_least=1)),
             min_age=_read(settings, "REP_MIN_AGE", _positive_number),
             retry_delay=_read(settings, "REP_RETRY_DELAY", _positive_number),
             retry_max_delay=_read(settings, "REP_RETRY_MAX_DELAY", _positive_number),

@@ -13,3 +13,19 @@ def count(crawler: Crawler, key: str) -> None:
     # Every crawler has stats before it has components.
     assert crawler.stats is not None
     crawler.stats.inc_value(key)
+
+
+def highest(crawler: Crawler, key: str, value: float) -> None:
+    """Make *value* that of *key*, unless it is higher already."""
+    assert crawler.stats is not None
+    crawler.stats.max_value(key, value)
+
+
+def took(crawler: Crawler, key: str, seconds: float) -> None:
+    """One more of what *key* is about, in its stats for number, mean and longest."""
+    assert crawler.stats is not None
+    number = crawler.stats.get_value(f"{key}/count", 0) + 1
+    mean = crawler.stats.get_value(f"{key}/mean", 0.0)
+    crawler.stats.set_value(f"{key}/count", number)
+    crawler.stats.set_value(f"{key}/mean", mean + (seconds - mean) / number)
+    crawler.stats.max_value(f"{key}/max", seconds)

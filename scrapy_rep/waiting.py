@@ -1,141 +1,190 @@
-"""Requests that are kept until more is known of their origin (``REP_UNREACHABLE = "defer"``).
+"""Requests that wait until more is known of their origin.
 
-They wait here, not in the scheduler, which would hand them out again at once.
-A request that waits does not take the place of one that could be downloaded:
-for each, one more may be. When the crawl stops, they go back to the scheduler,
-which keeps them where it keeps the others: on disk, with ``JOBDIR``.
+They wait here, not in the scheduler, which would hand them out again at once, and
+lend their places (see :mod:`scrapy_rep.places`). There is room for REP_MAX_WAITING,
+and an origin may take half of what the others leave of it, so that one dead host
+with a deep queue never keeps others out.
+
+What finds no place goes back to the scheduler, behind requests that have not been
+tried, one lower in priority, as Scrapy sends back what it tries again. Handed out
+again while there still is no place, a request is held for a moment, so that nobody
+spins.
+
+When the crawl stops, all go back to the scheduler, which keeps them where it keeps
+the others: on disk, with ``JOBDIR``.
 """
 
 from __future__ import annotations
 
+import logging
+import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakSet
 
-from scrapy import Request
+from scrapy import Request, signals
 from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
+from twisted.python.failure import Failure
+
+from scrapy_rep.places import CrawlStopping
+from scrapy_rep.rep.text import printable
+from scrapy_rep.stats import count, highest
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-# Scrapy says to nobody that a crawl is about to stop; this many seconds lie
-# between two looks.
-_LOOK = 0.25
-#: Request meta: what ``dont_filter`` was before a request went back to the
-#: scheduler, and since when (seconds since the epoch) it has been kept.
-RETURNED = "rep_dont_filter"
+    from scrapy_rep.places import Places
+    from scrapy_rep.rep.urls import Origin
+
+logger = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
+
+#: Request meta: ``dont_filter`` and priority as they were before a request went
+#: back to the scheduler, and since when (seconds since the epoch) it has been kept.
+RETURNED = "rep_returned"
 KEPT_SINCE = "rep_kept_since"
+
+# Requests wait this many seconds before there is a line about it, and this many
+# lie between two lines.
+_FIRST_LINE = 10.0
+_NEXT_LINE = 60.0
 
 
 class WaitingRoom:
     """Where requests wait; *room* of them at most."""
 
-    def __init__(self, crawler: Crawler, room: int) -> None:
+    def __init__(self, crawler: Crawler, places: Places, room: int) -> None:
         self._crawler = crawler
+        self._places = places
         self._room = room
-        self._waiting: set[Deferred[bool]] = set()
+        self._waiting: set[Deferred[None]] = set()
         self._taken = 0
-        self._looking = False
+        self._by_origin: Counter[Origin] = Counter()
+        # Since when somebody has waited for each, by the processor's clock.
+        self._since: dict[Origin, float] = {}
+        self._next_line = 0.0
         self._given_back: WeakSet[Request] = WeakSet()
+        places.on_stop(self._let_all_go)
+        places.on_look(self._tell_progress)
 
-    @property
-    def is_full(self) -> bool:
-        """Whether no other request may wait."""
-        return self._taken >= self._room
+    def has_place_for(self, origin: Origin) -> bool:
+        """Whether another request for *origin* may wait."""
+        return self._by_origin[origin] < self._room - self._taken
+
+    @contextmanager
+    def place(self, origin: Origin) -> Iterator[None]:
+        """For as long as a request waits."""
+        count(self._crawler, "robotstxt/waiting_count")
+        if not self._taken:
+            self._next_line = time.monotonic() + _FIRST_LINE
+        self._taken += 1
+        self._by_origin[origin] += 1
+        self._since.setdefault(origin, time.monotonic())
+        highest(self._crawler, "robotstxt/waiting_max", self._taken)
+        try:
+            with self._places.lend():
+                yield
+        finally:
+            self._taken -= 1
+            self._by_origin[origin] -= 1
+            if not self._by_origin[origin]:
+                del self._by_origin[origin], self._since[origin]
+
+    async def wait(self, event: Deferred[_T], seconds: float | None = None) -> _T | None:
+        """What *event* brings; ``None`` if *seconds* are over or the crawl stops before.
+
+        *event* fails only with :exc:`~scrapy_rep.places.CrawlStopping`.
+        """
+        brought: list[_T] = []
+        woken: Deferred[None] = Deferred()
+
+        def bring(value: _T) -> None:
+            brought.append(value)
+            _wake(woken)
+
+        def bring_nothing(failure: Failure) -> None:
+            failure.trap(CrawlStopping)  # type: ignore[no-untyped-call]
+            _wake(woken)
+
+        event.addCallbacks(bring, bring_nothing)
+        if not event.called and seconds != 0:
+            self._waiting.add(woken)
+            timer = None if seconds is None else call_later(seconds, _wake, woken)
+            try:
+                await maybe_deferred_to_future(woken)
+            finally:
+                self._waiting.discard(woken)
+                if timer is not None:
+                    timer.cancel()
+        return brought[0] if brought else None
 
     @property
     def is_closing(self) -> bool:
-        """Whether the crawl is about to stop, and waits for requests under way."""
-        engine: Any = self._crawler.engine
-        slot = self._engine_slot
-        return not engine.running or bool(slot is not None and slot.closing)
+        """Whether the crawl is about to stop."""
+        return self._places.is_closing
 
     def give_back(self, request: Request) -> Request:
-        """*request* as the scheduler is to have it, and keep it: the crawl stops."""
-        request = to_scheduler(request)
+        """*request* as the scheduler is to have it: to keep it, or to hand it out later."""
+        if not self._given_back:
+            signal_manager = self._crawler.signals
+            signal_manager.connect(self._scheduled, signals.request_scheduled)
+        count(self._crawler, "robotstxt/given_back_count")
+        request = to_scheduler(request, behind=not self.is_closing)
         self._given_back.add(request)
         return request
 
     def has_given_back(self, request: Request) -> bool:
-        """Whether this very object was given back: who has it is not the scheduler, which
-        hands out nothing any more, but somebody who asks the engine by himself."""
+        """Whether this very object was given back and no scheduler has taken it: who has it
+        is somebody who asks the engine by himself, and asks again at once."""
         return request in self._given_back
 
-    @contextmanager
-    def place(self) -> Iterator[None]:
-        """For as long as a request is kept, also while its robots.txt is asked for again."""
-        self._taken += 1
-        self._credit(1)
-        try:
-            yield
-        finally:
-            self._taken -= 1
-            self._credit(-1)
+    def _scheduled(self, request: Request) -> None:
+        self._given_back.discard(request)
 
-    async def wait(self, seconds: float) -> bool:
-        """Wait for so long. Returns ``False``, and earlier, if the crawl stops."""
-        mine: Deferred[bool] = Deferred()
-        self._waiting.add(mine)
-        timer = call_later(seconds, self._let_go, mine, True)
-        if not self._looking:
-            self._looking = True
-            call_later(_LOOK, self._look)
-        try:
-            return await maybe_deferred_to_future(mine)
-        finally:
-            timer.cancel()
-            self._waiting.discard(mine)
-
-    def _credit(self, places: int) -> None:
-        downloader: Any = self._crawler.engine and self._crawler.engine.downloader
-        # A downloader that is not Scrapy's may have no such number; 0 is no limit.
-        if getattr(downloader, "total_concurrency", 0):
-            downloader.total_concurrency += places
-            slot = self._engine_slot
-            if slot is not None:
-                # Or the engine looks for the next request only every five seconds.
-                slot.nextcall.schedule()
-
-    @property
-    def _engine_slot(self) -> Any:
-        return getattr(self._crawler.engine, "_slot", None)
-
-    def _hold_open(self) -> None:
-        """Let the crawl end only after the next look.
-
-        Between two turns of a request that is given back, none is under way, and
-        a crawl that waits for the last one would end.
-        """
-        slot = self._engine_slot
-        if slot is not None:
-            holder = Request("data:,")
-            slot.add_request(holder)
-            call_later(_LOOK, slot.remove_request, holder)
-
-    def _look(self) -> None:
-        self._looking = bool(self._waiting) and not self.is_closing
-        if self._looking:
-            call_later(_LOOK, self._look)
-            return
-        if self._waiting:
-            self._hold_open()
+    def _let_all_go(self) -> None:
         for waiter in list(self._waiting):
-            self._let_go(waiter, False)
+            _wake(waiter)
 
-    def _let_go(self, waiter: Deferred[bool], over: bool) -> None:
-        if not waiter.called:
-            waiter.callback(over)
+    def _tell_progress(self) -> None:
+        """One line now and then, so that nobody takes a crawl that waits for a dead one."""
+        now = time.monotonic()
+        if not self._taken or now < self._next_line:
+            return
+        self._next_line = now + _NEXT_LINE
+        slowest = min(self._since, key=self._since.__getitem__)
+        logger.info(
+            "%(requests)d requests wait for the robots.txt of %(origins)d origins, "
+            "for longest (%(seconds).0f s) for that of %(slowest)s",
+            {
+                "requests": self._taken,
+                "origins": len(self._by_origin),
+                "seconds": now - self._since[slowest],
+                "slowest": printable(str(slowest)),
+            },
+            extra={"spider": self._crawler.spider},
+        )
 
 
-def to_scheduler(request: Request) -> Request:
-    """*request* as it goes back to the scheduler, which must not take it for a duplicate."""
-    meta = {**request.meta, RETURNED: request.dont_filter}
-    return request.replace(dont_filter=True, meta=meta)
+def _wake(waiter: Deferred[None]) -> None:
+    if not waiter.called:
+        waiter.callback(None)
+
+
+def to_scheduler(request: Request, *, behind: bool) -> Request:
+    """*request* as it goes back to the scheduler, which must not take it for a duplicate.
+
+    *behind* others of its priority, or in its place among them.
+    """
+    meta = {**request.meta, RETURNED: [request.dont_filter, request.priority]}
+    priority = request.priority - 1 if behind else request.priority
+    return request.replace(dont_filter=True, priority=priority, meta=meta)
 
 
 def from_scheduler(request: Request) -> None:
     """Undo :func:`to_scheduler`."""
-    request.dont_filter = request.meta.pop(RETURNED)
+    request.dont_filter, request.priority = request.meta.pop(RETURNED)

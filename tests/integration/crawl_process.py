@@ -66,6 +66,7 @@ class JobSpider(scrapy.Spider):
         spider.memory_before = 0
         spider.longest_step = 0.0
         crawler.signals.connect(spider.count_bytes, signals.bytes_received)
+        crawler.signals.connect(spider.files_downloaded, signals.item_scraped)
         return spider
 
     outcomes: dict[str, dict[str, Any]]
@@ -74,19 +75,22 @@ class JobSpider(scrapy.Spider):
     memory_before: int
     longest_step: float
     pages_started = 0.0
-    # Stop when so many requests have been kept: by "close_spider" or "SIGINT".
-    stop_at_kept = 0
+    # Stop when a stat has reached so much: by "close_spider" or "SIGINT".
+    stop_at = 0
+    stop_stat = "robotstxt/kept_count"
     stop_by = ""
     stopped_at = 0.0
     seconds_to_close = 0.0
 
-    async def start(self) -> AsyncIterator[scrapy.Request]:
-        if self.stop_at_kept:
+    async def start(self) -> AsyncIterator[scrapy.Request | dict[str, Any]]:
+        if self.stop_at:
             self.look_whether_to_stop()
         if self.ask_engine:
             # In a task of its own: Scrapy cancels this one when it is interrupted.
             self.asking = deferred_from_coro(self.ask())
             await pause(0.5)
+        if self.files:
+            yield {"file_urls": self.files}
         for url in self.job.get("warm_up", []):
             yield self.request({"url": url}, self.warmed_up)
         if not self.warm:
@@ -117,9 +121,9 @@ class JobSpider(scrapy.Spider):
         )
 
     def look_whether_to_stop(self) -> None:
-        """Stop the crawl when as many requests are kept as the job says."""
+        """Stop the crawl when the stat is what the job says."""
         assert self.crawler.stats is not None
-        if self.crawler.stats.get_value("robotstxt/kept_count", 0) < self.stop_at_kept:
+        if self.crawler.stats.get_value(self.stop_stat, 0) < self.stop_at:
             call_later(0.05, self.look_whether_to_stop)
             return
         self.stopped_at = time.monotonic()
@@ -134,6 +138,8 @@ class JobSpider(scrapy.Spider):
     closing: Any = None
     # Asked for by the spider itself, of the engine, before anything else.
     ask_engine = ""
+    # For a media pipeline to download.
+    files: tuple[str, ...] = ()
     asking: Any = None
 
     async def ask(self) -> None:
@@ -162,10 +168,15 @@ class JobSpider(scrapy.Spider):
         if request.url.endswith("/robots.txt"):
             self.robots_bytes += len(data)
 
+    def files_downloaded(self, item: dict[str, Any]) -> None:
+        for file in item["files"]:
+            self.note(file["url"], {"outcome": "fetched"})
+
     def fetched(self, response: Response) -> None:
         outcome = {"outcome": "fetched", "status": response.status}
         assert response.request is not None
         outcome["dont_filter"] = response.request.dont_filter
+        outcome["priority"] = response.request.priority
         outcome["meta"] = sorted(key for key in response.meta if key.startswith("rep_"))
         self.note(response.meta["job_url"], outcome)
 

@@ -12,6 +12,7 @@ from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, Settings
 from twisted.python.failure import Failure
 
 from scrapy_rep.keeper import PolicyKeeper, steady
+from scrapy_rep.places import Places
 from scrapy_rep.rep.facts import Facts
 from scrapy_rep.rep.urls import Origin
 from scrapy_rep.settings import RepSettings
@@ -125,7 +126,7 @@ class _RefreshSpider(Spider):
             await store.close()
 
     async def _refresh_in(self, store: Store, settings: RepSettings) -> Refreshed:
-        keeper = PolicyKeeper(self.crawler, settings, steady())
+        keeper = PolicyKeeper(self.crawler, settings, steady(), Places(self.crawler))
         before = await store.read(self._origin)
         policy = await keeper.refresh(self._origin, Request(self._origin.robots_url))
         now = await store.read(self._origin)
