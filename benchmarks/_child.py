@@ -1,10 +1,15 @@
-"""Functions in processes of their own: for what a process can do or be once, or may never end."""
+"""Work in processes of its own: for what a process can do or be once, or may never end."""
 
 from __future__ import annotations
 
+import json
 import multiprocessing
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -38,3 +43,24 @@ def in_child(function: Callable[..., T], *arguments: Any, limit: float, copy: bo
 
 def _send(connection: Connection, function: Callable[..., object], arguments: Any) -> None:
     connection.send(function(*arguments))
+
+
+def run_job(module: str, job: object, limit: float) -> dict[str, Any]:
+    """What ``python -m module`` writes on stdout for *job* on stdin, both as JSON.
+
+    Raises :exc:`subprocess.TimeoutExpired` where that takes more than *limit*
+    seconds, and :exc:`subprocess.CalledProcessError` where it fails.
+    """
+    # No proxy of the environment knows our loopback addresses.
+    environment = {k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")}
+    done = subprocess.run(
+        [sys.executable, "-m", module],
+        input=json.dumps(job).encode(),
+        stdout=subprocess.PIPE,
+        env=environment,
+        cwd=Path(__file__).parents[1],
+        timeout=limit,
+        check=True,
+    )
+    came: dict[str, Any] = json.loads(done.stdout)
+    return came

@@ -24,13 +24,20 @@ from twisted.python.failure import Failure
 _ADDRESS_SPACE = 10 * 2**30
 
 
-def _memory(kind: str) -> int:
+def memory(kind: str) -> int:
     """A figure of /proc/self/status in octets: "VmRSS" is memory now, "VmHWM" its peak.
 
     Not getrusage(): its peak may be that of the process that started this one.
     """
     status = Path("/proc/self/status").read_text("ascii")
     return int(status.partition(f"{kind}:")[2].split()[0]) * 1024
+
+
+def outcome_of(failure: Failure) -> str:
+    """What came of a request that was not answered: "refused", or that it failed."""
+    error = failure.value
+    refused = isinstance(error, IgnoreRequest) and "robots.txt" in str(error)
+    return "refused" if refused else f"failed ({type(error).__name__})"
 
 
 class _JobSpider(scrapy.Spider):
@@ -41,8 +48,7 @@ class _JobSpider(scrapy.Spider):
     came: dict[str, Any]
 
     async def start(self) -> AsyncIterator[scrapy.Request]:
-        memory, started = _memory("VmRSS"), time.monotonic()
-        self.came |= {"outcomes": {}, "memory": memory, "started": started}
+        self.came |= {"outcomes": {}, "memory": memory("VmRSS"), "started": time.monotonic()}
         for page in self.job["pages"]:
             await asyncio.sleep(page["after"])
             yield self.request(page)
@@ -61,13 +67,11 @@ class _JobSpider(scrapy.Spider):
         self.came["outcomes"][label] = "fetched"
 
     def failed(self, failure: Failure) -> None:
-        error = failure.value
-        refused = isinstance(error, IgnoreRequest) and "robots.txt" in str(error)
         label = failure.request.cb_kwargs["label"]  # type: ignore[attr-defined]
-        self.came["outcomes"][label] = "refused" if refused else f"failed ({type(error).__name__})"
+        self.came["outcomes"][label] = outcome_of(failure)
 
     def closed(self, reason: str) -> None:
-        self.came["memory"] = _memory("VmHWM") - self.came["memory"]
+        self.came["memory"] = memory("VmHWM") - self.came["memory"]
         self.came["seconds"] = time.monotonic() - self.came.pop("started")
 
 

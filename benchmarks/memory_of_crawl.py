@@ -6,28 +6,23 @@ store in a file; compared with the same crawl that does not obey robots.txt.
 
 from __future__ import annotations
 
-import asyncio
-import multiprocessing
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
-from multiprocessing.connection import Connection
-from pathlib import Path
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from typing import Any
 
 from benchmarks._child import in_child
+from benchmarks._crawl import memory
+from benchmarks._hosts import PAGE, Hosts, Reply, address
 from benchmarks._tables import Table, arguments, figure, machine, publish
+from scrapy_rep.tools.demo.server import http_response
 
 _ORIGINS = 20_000
 #: Limits on the growth, in MB, by the size of a file in octets.
 _LIMITS = {640: 60, 5_000: 100}
 #: Seconds for one crawl.
 _LIMIT = 900.0
-_PAGE = (
-    b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 6\r\n"
-    b"Connection: close\r\n\r\n<html>"
-)
 
 
 def _body(size: int) -> bytes:
@@ -37,47 +32,15 @@ def _body(size: int) -> bytes:
     ) + b"\n"
 
 
-def _serve(told: Connection, size: int) -> None:
-    """All addresses, one port."""
-    body = _body(size)
-    head = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nConnection: close\r\n"
-    robots = head + b"Content-Length: %d\r\n\r\n" % len(body) + body
+@dataclass(frozen=True, slots=True)
+class Same:
+    """All hosts answer alike."""
 
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            request = await reader.readuntil(b"\r\n\r\n")
-            writer.write(robots if request.startswith(b"GET /robots.txt ") else _PAGE)
-            await writer.drain()
-        except (ConnectionError, asyncio.IncompleteReadError):
-            pass
-        finally:
-            writer.close()
+    robots: bytes
 
-    async def listen() -> None:
-        server = await asyncio.start_server(answer, "0.0.0.0", 0, backlog=1000)
-        told.send(server.sockets[0].getsockname()[1])
-        await server.serve_forever()
-
-    asyncio.run(listen())
-
-
-@contextmanager
-def _server(size: int) -> Iterator[int]:
-    processes = multiprocessing.get_context("spawn")
-    ours, theirs = processes.Pipe(duplex=False)
-    process = processes.Process(target=_serve, args=(theirs, size))
-    process.start()
-    try:
-        yield ours.recv()
-    finally:
-        process.kill()
-        process.join()
-
-
-def _status(kind: str) -> int:
-    """A figure of /proc/self/status, in octets."""
-    status = Path("/proc/self/status").read_text("ascii")
-    return int(status.partition(f"{kind}:")[2].split()[0]) * 1024
+    def __call__(self, host: str, target: str) -> tuple[Reply, float]:
+        """The answer to a request for *target*, at once."""
+        return (self.robots if target == "/robots.txt" else PAGE), 0.0
 
 
 def crawl(port: int, origins: int, settings: dict[str, Any]) -> dict[str, int]:
@@ -94,15 +57,14 @@ def crawl(port: int, origins: int, settings: dict[str, Any]) -> dict[str, int]:
             for number in range(origins):
                 if number == 200:
                     # What a process needs once.
-                    came["before"] = _status("VmRSS")
-                url = f"http://127.{number // 62500 + 1}.{number // 250 % 250}.{number % 250 + 1}"
-                yield scrapy.Request(f"{url}:{port}/page")
+                    came["before"] = memory("VmRSS")
+                yield scrapy.Request(f"http://{address(number)}:{port}/page")
 
         def parse(self, response: Any) -> None:
             came["pages"] += 1
 
         def closed(self, reason: str) -> None:
-            came["after"], came["peak"] = _status("VmRSS"), _status("VmHWM")
+            came["after"], came["peak"] = memory("VmRSS"), memory("VmHWM")
 
     process = AsyncCrawlerProcess(
         {
@@ -119,14 +81,15 @@ def crawl(port: int, origins: int, settings: dict[str, Any]) -> dict[str, int]:
 
 def measured(size: int, obey: bool, origins: int) -> dict[str, int]:
     """What one crawl comes to, in a process of its own."""
-    with tempfile.TemporaryDirectory() as directory, _server(size) as port:
+    robots = http_response(200, _body(size), [("Content-Type", "text/plain")])
+    with tempfile.TemporaryDirectory() as directory, Hosts(Same(robots)) as hosts:
         settings: dict[str, Any] = {"ROBOTSTXT_OBEY": obey}
         if obey:
             settings |= {
                 "ADDONS": {"scrapy_rep.Addon": 500},
                 "REP_STORE": f"sqlite:///{directory}/robots.sqlite",
             }
-        came = in_child(crawl, port, origins, settings, limit=_LIMIT)
+        came = in_child(crawl, hosts.port, origins, settings, limit=_LIMIT)
     assert came["pages"] == origins, came
     return came
 

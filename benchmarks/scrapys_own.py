@@ -15,7 +15,6 @@ import datetime
 import gzip
 import itertools
 import json
-import os
 import platform
 import socket
 import ssl
@@ -27,7 +26,6 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
@@ -36,9 +34,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
+from benchmarks._child import run_job
 from scrapy_rep.tools.demo.server import Answer, Asked, LoopbackServers, Site, http_response
 
-_CHILD = Path(__file__).with_name("_crawl.py")
 _TIME_LIMIT = 600
 _SETTINGS = {
     "ROBOTSTXT_OBEY": True,
@@ -474,7 +472,8 @@ def answering(replies: Mapping[str, Reply], fill: Callable[[bytes], bytes]) -> A
 def crawl(row: Row, middleware: str) -> Crawl:
     """One crawl."""
     with places_of(row) as places:
-        came = run_child(places.fill(json.dumps(job(row, middleware)).encode()))
+        filled = json.loads(places.fill(json.dumps(job(row, middleware)).encode()))
+        came = run_job("benchmarks._crawl", filled, _TIME_LIMIT)
         if places.ftp_was_tried():
             came["outcomes"]["ftp:"] = "tried"
         return Crawl(came["outcomes"], came["seconds"], came["memory"], places.asked())
@@ -487,18 +486,6 @@ def job(row: Row, middleware: str) -> dict[str, Any]:
         "settings": {**_SETTINGS, **_MIDDLEWARES[middleware], **row.settings},
         "spider": {"allowed_domains": row.allowed_domains} if row.allowed_domains else {},
     }
-
-
-def run_child(job: bytes) -> dict[str, Any]:
-    """What comes of a crawl in a process of its own."""
-    # No proxy of the environment knows our loopback addresses.
-    environment = {k: v for k, v in os.environ.items() if not k.lower().endswith("_proxy")}
-    command = [sys.executable, str(_CHILD)]
-    done = subprocess.run(
-        command, input=job, stdout=subprocess.PIPE, env=environment, timeout=_TIME_LIMIT, check=True
-    )
-    came: dict[str, Any] = json.loads(done.stdout)
-    return came
 
 
 def cell(row: Row, middleware: str) -> str:
