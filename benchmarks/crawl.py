@@ -41,17 +41,17 @@ _PAGES = 3_000
 _RULES = 5_000
 _FEW_RULES = 5
 #: Of one measurement in the middleware.
-_REQUESTS = 2_000
+REQUESTS = 2_000
 #: Seconds for one crawl.
 _LIMIT = 120.0
 
 _PAGE = b"<!DOCTYPE html><title>A page</title><p>" + b"Some text. " * 100
 
-_OURS = {"ADDONS": {"scrapy_rep.Addon": 500}, "ROBOTSTXT_OBEY": True, "REP_STORE": "memory"}
+OURS = {"ADDONS": {"scrapy_rep.Addon": 500}, "ROBOTSTXT_OBEY": True, "REP_STORE": "memory"}
 _OFF = "ROBOTSTXT_OBEY = False"
 _CRAWLS: dict[str, dict[str, Any]] = {
     _OFF: {"ROBOTSTXT_OBEY": False},
-    "scrapy-rep": _OURS,
+    "scrapy-rep": OURS,
     "Scrapy's own": {"ROBOTSTXT_OBEY": True},
 }
 _SETTINGS = {
@@ -115,32 +115,37 @@ class RequestSpider(scrapy.Spider):
 
     def parse(self, response: Response) -> None:
         """Measure."""
-        ours = self.crawler.get_downloader_middleware(RepMiddleware)
-        assert ours is not None
         file = workload(self.rules, mixed=True)
         for allowed in (True, False):
             random = Random(self.rules)
-            count = ROUNDS * _REQUESTS
+            count = ROUNDS * REQUESTS
             urls = list(file.urls(random, count, refused=0.0 if allowed else 1.0, site=self.site))
-            self.came[allowed] = _micros(
-                {"ours": ours.process_request, "empty": EmptyMiddleware().process_request},
-                urls,
-                refused=0 if allowed else _REQUESTS,
-            )
+            middlewares = {"ours": our_middleware(self), "empty": EmptyMiddleware().process_request}
+            self.came[allowed] = micros(middlewares, urls, refused=0 if allowed else REQUESTS)
 
 
-def _micros(
+def our_middleware(spider: scrapy.Spider) -> Callable[[scrapy.Request], object]:
+    """The ``process_request`` of ours in the crawl of *spider*."""
+    ours = spider.crawler.get_downloader_middleware(RepMiddleware)
+    assert ours is not None
+    return ours.process_request
+
+
+def micros(
     middlewares: Mapping[str, Callable[[scrapy.Request], object]], urls: list[str], refused: int
 ) -> dict[str, float]:
-    """µs per request of each; the requests are new ones with every turn."""
+    """µs per request of each; the requests are new ones with every turn.
+
+    There are :data:`REQUESTS` *urls* for each round. "ours" is to refuse *refused* of these.
+    """
     settle()
 
     def measure(name: str, number: int) -> float:
-        part = urls[number * _REQUESTS : (number + 1) * _REQUESTS]
+        part = urls[number * REQUESTS : (number + 1) * REQUESTS]
         # A crawl's requests have a meta when they get to a middleware.
         requests = [scrapy.Request(url, meta={"depth": 1}) for url in part]
         came = timed(lambda: _refused(middlewares[name], requests))
-        assert name == "empty" or came.result == refused
+        assert name != "ours" or came.result == refused
         return came.seconds / len(requests) * 1e6
 
     return medians(alternating(middlewares, measure))
@@ -195,7 +200,7 @@ def requests_table() -> Table:
     head = ("request", "empty middleware", "scrapy-rep", "beyond")
     title = "process_request for a known origin: µs of CPU time"
     note = (
-        f"Medians of {ROUNDS} alternating rounds of {_REQUESTS:,} new requests each. A quarter of "
+        f"Medians of {ROUNDS} alternating rounds of {REQUESTS:,} new requests each. A quarter of "
         f"the rules have * or $. Refusing includes the exception, its verdict and the log record."
     )
     return Table(title, head, tuple(rows), (note,))
@@ -211,7 +216,7 @@ def _requests(rules: int) -> dict[bool, dict[str, float]]:
         site = servers.serve(answering(file.body)).url
         urls = list(file.urls(Random(0), 1, refused=0, site=site))
         job = {"urls": urls, "site": site, "rules": rules}
-        return in_child(run_crawl, RequestSpider, _OURS, job, limit=_LIMIT)
+        return in_child(run_crawl, RequestSpider, OURS, job, limit=_LIMIT)
 
 
 def crawls_table(rounds: int) -> Table:

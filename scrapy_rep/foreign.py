@@ -30,12 +30,21 @@ _RULES = ("allow", "disallow")
 
 
 def too_costly(body: bytes) -> str | None:
-    """Why *body* must not go to a parser that is not ours; ``None`` where it may.
+    """Why *body* must not go to a parser that is not ours; ``None`` where it may."""
+    if cost_of(body) <= MAX_COST:
+        return None
+    return f"reading it would cost more than {MAX_COST:,} octets' worth"
+
+
+def cost_of(body: bytes) -> int:
+    """What reading *body* costs at most; above :data:`MAX_COST`, only that it is.
 
     Reads lines without understanding them: what is estimated must hold for
     any parser, and for a body that our own has failed on.
     """
     cost = len(body)
+    if cost > MAX_COST:
+        return cost
     stacked = 0
     after_rule = False
     # Decoded as Scrapy does it for its parsers: octets that are not UTF-8 are
@@ -56,8 +65,8 @@ def too_costly(body: bytes) -> str | None:
             # Only what ends a group for every parser.
             after_rule = after_rule or line.partition(":")[0].strip() in _RULES
         if cost > MAX_COST:
-            return f"reading it would cost more than {MAX_COST:,} octets' worth"
-    return None
+            break
+    return cost
 
 
 class ForeignRules:
@@ -83,7 +92,11 @@ class ForeignRules:
         """The same; such parsers name no rule and no line."""
         if is_robots_txt(url, self._dialect):
             return Verdict(True, Reason.ROBOTS_TXT_ITSELF)
-        return Verdict(bool(self.parser.allowed(url, _preferred(agents))), Reason.OTHER_PARSER)
+        return Verdict(self.answer(url, agents), Reason.OTHER_PARSER)
+
+    def answer(self, url: str, agents: Agents) -> bool:
+        """What the parser itself says, of the robots.txt's URL as well."""
+        return bool(self.parser.allowed(url, _preferred(agents)))
 
     def crawl_delay(self, agents: Agents) -> float | None:
         """The Crawl-delay for the most preferred of *agents* in seconds."""

@@ -26,6 +26,7 @@ from scrapy_rep.rep.urls import Origin
 from scrapy_rep.stats import count, took
 from scrapy_rep.stores.base import MAX_LEASE, Lease, pause, time_of
 from scrapy_rep.stores.open import open_guarded
+from scrapy_rep.watching import Watchers
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -74,7 +75,8 @@ def steady(clock: Callable[[], float] = time.time) -> Callable[[], float]:
 class PolicyKeeper:
     """Keeps the policies of one crawl; the ones not used for longest go first.
 
-    *clock* gives seconds since the epoch, and does not go back.
+    *clock* gives seconds since the epoch, and does not go back. *watchers* are
+    told what is learned.
     """
 
     def __init__(
@@ -83,8 +85,10 @@ class PolicyKeeper:
         settings: RepSettings,
         clock: Callable[[], float],
         places: Places,
+        watchers: Watchers | None = None,
     ) -> None:
         self._crawler = crawler
+        self._watchers = watchers or Watchers(crawler)
         self._settings = settings
         self._clock = clock
         self._bounds = settings.bounds(started=clock())
@@ -221,7 +225,9 @@ class PolicyKeeper:
                 if not policy.due:
                     return self._as_stored(policy)
                 until = self._clock() + self._settings.fetch_timeout
-                return replace(policy, until=min(policy.until, until))
+                policy = replace(policy, until=min(policy.until, until))
+                self._watchers.learned(policy, None, 0.0)
+                return policy
             if claim.lease is not None:
                 return await self._fetch(origin, facts, asking, claim.lease)
             await self._store.news(origin, self._lease_time())
@@ -238,6 +244,7 @@ class PolicyKeeper:
     def _as_stored(self, policy: Policy) -> Policy:
         """*policy*, which the store knew and nobody had to fetch."""
         count(self._crawler, "robotstxt/store_count")
+        self._watchers.learned(policy, None, 0.0)
         if policy.access is Access.UNREACHABLE:
             self._log(
                 logging.WARNING,
@@ -272,17 +279,19 @@ class PolicyKeeper:
             if lease is not None:
                 await self._store.release(lease)
             raise
-        took(self._crawler, "robotstxt/latency", time.monotonic() - started)
+        seconds = time.monotonic() - started
+        took(self._crawler, "robotstxt/latency", seconds)
         access = access_result(result, self._settings.dialect, self._settings.status_overrides)
         now = self._clock()
         facts = learn(known, origin, result, access, now, conditional=conditional)
         self._mention(origin, known, facts, access, result)
         # As it was when the answer came: whoever waited for it may use it.
-        policy = await self._usable(origin, facts, asking, now)
+        policy = await self._usable(origin, facts, asking, now) or self._refusing(origin)
+        self._watchers.learned(policy, result, seconds)
         # Those who wait need not wait for the store.
-        self._serve(policy or self._refusing(origin))
+        self._serve(policy)
         await self._store.write(facts, lease)
-        return policy or self._refusing(origin)
+        return policy
 
     def _mention(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from enum import Enum, auto
 from typing import TYPE_CHECKING, Any
 
@@ -22,8 +22,10 @@ from scrapy_rep.rep.urls import InvalidURL, Origin, is_robots_txt
 from scrapy_rep.rep.verdict import Reason, Verdict
 from scrapy_rep.settings import RepSettings, downloader_middlewares, obeys_robotstxt
 from scrapy_rep.stats import count
+from scrapy_rep.summary import Summary
 from scrapy_rep.tokens import AgentTokens
 from scrapy_rep.waiting import KEPT_SINCE, RETURNED, WaitingRoom, from_scheduler
+from scrapy_rep.watching import Watcher, Watchers
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -69,10 +71,12 @@ class RepMiddleware:
         self._settings = RepSettings.read(crawler.settings)
         self._tokens = AgentTokens(self._settings, crawler.spider)
         self._clock = clock or steady()
+        self._watchers = Watchers(crawler, _watchers(crawler, self._settings))
+        self._watch_allowed = self._watchers.watch_allowed
         places = Places(crawler)
         # First, so that who waits leaves before there is an answer from fetches given up.
         self._room = WaitingRoom(crawler, places, self._settings.max_waiting)
-        self._keeper = PolicyKeeper(crawler, self._settings, self._clock, places)
+        self._keeper = PolicyKeeper(crawler, self._settings, self._clock, places, self._watchers)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> RepMiddleware:
@@ -95,6 +99,8 @@ class RepMiddleware:
         if policy is None or RETURNED in meta:
             return self._process_unknown(request)
         if policy.allowed(url, self._tokens.of(request)):
+            if self._watch_allowed:
+                self._watch(policy, request)
             return None
         if policy.defers:
             return self._obtain_and_judge(policy.origin, request)
@@ -180,12 +186,27 @@ class RepMiddleware:
         request.meta.pop(KEPT_SINCE, None)
         if not policy.allowed(request.url, self._tokens.of(request)):
             raise self._refused(policy, request)
+        if self._watch_allowed:
+            self._watch(policy, request)
+
+    def _watch(self, policy: Policy, request: Request) -> None:
+        """Show what is let through to those who watch."""
+        agents = self._tokens.of(request)
+        verdict = policy.verdict(request.url, agents, now=self._clock())
+        self._watchers.decided(request, policy, agents, verdict)
 
     def _refused(self, policy: Policy, request: Request) -> RobotsForbidden:
         agents = self._tokens.of(request)
-        return self._forbidden(request, policy.verdict(request.url, agents, now=self._clock()))
+        verdict = policy.verdict(request.url, agents, now=self._clock())
+        return self._forbidden(request, verdict, policy, agents)
 
-    def _forbidden(self, request: Request, verdict: Verdict) -> RobotsForbidden:
+    def _forbidden(
+        self,
+        request: Request,
+        verdict: Verdict,
+        policy: Policy | None = None,
+        agents: Sequence[str] = (),
+    ) -> RobotsForbidden:
         if logger.isEnabledFor(logging.DEBUG):
             logger.debug(
                 "Forbidden by robots.txt: %(request)s is %(verdict)s",
@@ -194,7 +215,18 @@ class RepMiddleware:
             )
         count(self._crawler, "robotstxt/forbidden")
         count(self._crawler, f"robotstxt/forbidden/{verdict.reason.value}")
+        self._watchers.decided(request, policy, agents, verdict)
         return RobotsForbidden(verdict)
+
+
+def _watchers(crawler: Crawler, settings: RepSettings) -> Iterator[Watcher]:
+    """Whoever is to see what this crawl learns and decides."""
+    yield Summary(crawler)
+    if settings.compare_with:
+        # Most crawls do without.
+        from scrapy_rep.comparison import Comparison
+
+        yield Comparison(crawler, settings)
 
 
 def _check_alone(crawler: Crawler) -> None:

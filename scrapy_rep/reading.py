@@ -11,6 +11,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator
 from functools import partial
+from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from scrapy.utils.misc import build_from_crawler
@@ -20,7 +22,7 @@ from scrapy_rep.exceptions import ConfigurationError
 from scrapy_rep.foreign import ForeignRules, too_costly
 from scrapy_rep.parser import RepRobotParser
 from scrapy_rep.rep.access import FetchResult
-from scrapy_rep.rep.agents import Agents
+from scrapy_rep.rep.agents import EVERYONE, Agents
 from scrapy_rep.rep.dialects import Dialect
 from scrapy_rep.rep.lines import within_limit
 from scrapy_rep.rep.policy import Rules
@@ -38,6 +40,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+# What somebody who looks into a parser that failed has to know of the installation.
+_VERSIONS = ("scrapy-rep", "Scrapy", "Protego")
+
 _T = TypeVar("_T")
 
 
@@ -52,41 +57,38 @@ class RulesReader:
         # dict, as a set that keeps the order
         self._parsers = tuple(dict.fromkeys(parser for parser in candidates if parser))
         for parser in self._parsers:
-            if parser is not RepRobotParser:
-                _check_usable(parser, crawler)
+            check_usable(parser, crawler, "ROBOTSTXT_PARSER or REP_FALLBACK_PARSER")
 
     def read(self, origin: Origin, result: FetchResult) -> CheckedRules:
         """What the body of *result*, the robots.txt of *origin*, says. Never raises."""
-        # Who fetched it may have read less of it than is read here.
-        size = self._settings.max_size
-        body = within_limit(result.body, min(size, len(result.body) - result.cut))
-        readings = self._readings(origin, body)
+        readings = self._readings(origin, body_to_read(result, self._settings.max_size))
         return CheckedRules(readings, self._settings.dialect, self._report)
 
     def _readings(self, origin: Origin, body: bytes) -> Iterator[_Reading]:
+        dialect = self._settings.dialect
         for parser in self._parsers:
-            if parser is RepRobotParser:
-                yield _Reading(origin, parser, partial(self._read, body))
-            elif (cost := too_costly(body)) is None:
-                yield _Reading(origin, parser, partial(self._read_foreign, parser, body))
+            if (cost := why_not(parser, body)) is None:
+                read = partial(read_with, parser, self._crawler, body, dialect)
+                yield _Reading(origin, parser, body, read)
             else:
                 self._report_cost(origin, parser, cost)
 
-    def _read(self, body: bytes) -> RobotsTxt:
-        return RobotsTxt.parse(body, self._settings.dialect, max_size=len(body))
-
-    def _read_foreign(self, parser: type[RobotParser], body: bytes) -> ForeignRules:
-        return ForeignRules.parse(parser, self._crawler, body, self._settings.dialect)
-
-    def _report(self, reading: _Reading, error: Exception) -> None:
+    def _report(self, reading: _Reading, error: Exception, asked: str) -> None:
         count(self._crawler, f"robotstxt/parser_error_count/{global_object_name(reading.parser)}")
         logger.warning(
-            "%(parser)s failed on %(url)s (%(error)s); another parser is asked, or the "
-            "origin refused. Please report the file to the parser's authors.",
+            "%(parser)s failed on %(url)s (%(error)s) when %(asked)s; another parser is asked, "
+            "or the origin refused. Please report this to the parser's authors, with the "
+            "file (%(size)d octets, SHA-256 %(digest)s), REP_DIALECT (%(dialect)s) and "
+            "versions (%(versions)s).",
             {
                 "parser": global_object_name(reading.parser),
                 "url": printable(reading.origin.robots_url),
                 "error": printable(f"{type(error).__name__}: {error}"),
+                "asked": printable(asked),
+                "size": len(reading.body),
+                "digest": sha256(reading.body).hexdigest(),
+                "dialect": self._settings.dialect.name,
+                "versions": ", ".join(f"{name} {_version(name)}" for name in _VERSIONS),
             },
             exc_info=error,
             extra={"spider": self._crawler.spider},
@@ -105,14 +107,46 @@ class RulesReader:
         )
 
 
-def _check_usable(parser: type[RobotParser], crawler: Crawler) -> None:
-    """Refuse to start with a parser that lacks something it needs to be installed."""
+def _version(distribution: str) -> str:
+    try:
+        return version(distribution)
+    except PackageNotFoundError:
+        # What freezes programs may leave it out.
+        return "unknown"
+
+
+def body_to_read(result: FetchResult, max_size: int) -> bytes:
+    """The octets of *result* that are read, *max_size* at most."""
+    # Who fetched it may have read less of it than is read here.
+    return within_limit(result.body, min(max_size, len(result.body) - result.cut))
+
+
+def why_not(parser: type[RobotParser], body: bytes) -> str | None:
+    """Why *body* must not go to *parser*; ``None`` where it may."""
+    return None if parser is RepRobotParser else too_costly(body)
+
+
+def read_with(
+    parser: type[RobotParser], crawler: Crawler, body: bytes, dialect: Dialect
+) -> RobotsTxt | ForeignRules:
+    """*body* read by *parser*, which it must be allowed to go to: see :func:`why_not`.
+
+    Raises whatever *parser* raises.
+    """
+    if parser is RepRobotParser:
+        return RobotsTxt.parse(body, dialect, max_size=len(body))
+    return ForeignRules.parse(parser, crawler, body, dialect)
+
+
+def check_usable(parser: type[RobotParser], crawler: Crawler, setting: str) -> None:
+    """Refuse to start with a parser, of *setting*, that lacks something it needs."""
+    if parser is RepRobotParser:
+        return
     try:
         build_from_crawler(parser, crawler, b"")
     except Exception as error:
         raise ConfigurationError(
-            f"{global_object_name(parser)}, of ROBOTSTXT_PARSER or REP_FALLBACK_PARSER, "
-            f"cannot be used: {error}"
+            f"{global_object_name(parser)}, of {setting}, cannot be used: {error}"
         ) from error
 
 
@@ -121,6 +155,7 @@ class _Reading(NamedTuple):
 
     origin: Origin
     parser: type[RobotParser]
+    body: bytes
     read: Callable[[], RobotsTxt | ForeignRules]
 
 
@@ -133,7 +168,7 @@ class CheckedRules:
         self,
         readings: Iterator[_Reading],
         dialect: Dialect,
-        report: Callable[[_Reading, Exception], None],
+        report: Callable[[_Reading, Exception, str], None],
     ) -> None:
         self._readings = readings
         self._dialect = dialect
@@ -146,16 +181,16 @@ class CheckedRules:
         try:
             return self._rules.allowed(url, agents)
         except Exception as error:
-            self._hand_over(error)
+            self._hand_over(error, url, agents)
             return self.allowed(url, agents)
 
     def verdict(self, url: str, agents: Agents) -> Verdict:
         """The same, with what it rests on."""
-        return self._ask(lambda rules: rules.verdict(url, agents))
+        return self._ask(lambda rules: rules.verdict(url, agents), url, agents)
 
     def crawl_delay(self, agents: Agents) -> float | None:
         """Seconds that *agents* are asked to wait between requests."""
-        return self._ask(lambda rules: rules.crawl_delay(agents))
+        return self._ask(lambda rules: rules.crawl_delay(agents), "Crawl-delay", agents)
 
     @property
     def robot_parser(self) -> RobotParser | None:
@@ -164,17 +199,18 @@ class CheckedRules:
             return RepRobotParser(self._rules)
         return self._rules.parser if isinstance(self._rules, ForeignRules) else None
 
-    def _ask(self, question: Callable[[Rules], _T]) -> _T:
+    def _ask(self, question: Callable[[Rules], _T], about: str, agents: Agents) -> _T:
         while True:
             try:
                 return question(self._rules)
             except Exception as error:
-                self._hand_over(error)
+                self._hand_over(error, about, agents)
 
-    def _hand_over(self, error: Exception) -> None:
+    def _hand_over(self, error: Exception, about: str, agents: Agents) -> None:
         """Go on with the next parser. The last one raises nothing, so this ends."""
         assert self._reading is not None
-        self._report(self._reading, error)
+        names = agents if isinstance(agents, str) else ", ".join(agents)
+        self._report(self._reading, error, f"asked about {about} for {names or EVERYONE}")
         self._rules = self._next()
 
     def _next(self) -> Rules:
@@ -183,7 +219,7 @@ class CheckedRules:
             try:
                 return reading.read()
             except Exception as error:
-                self._report(reading, error)
+                self._report(reading, error, "reading it")
         return _Unreadable(self._dialect)
 
 

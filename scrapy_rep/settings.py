@@ -11,7 +11,9 @@ import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from pathlib import Path, PureWindowsPath
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+from urllib.parse import urlsplit
 
 from scrapy.robotstxt import RobotParser
 from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
@@ -31,6 +33,9 @@ from scrapy_rep.rep.dialects import (
 from scrapy_rep.rep.freshness import Bounds
 from scrapy_rep.stores.open import StoreSpec, parse_spec
 
+if TYPE_CHECKING:
+    from scrapy.extensions.feedexport import FeedStorageProtocol
+
 logger = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
@@ -38,6 +43,9 @@ _T = TypeVar("_T")
 #: Name and default of every setting whose name starts with ``REP_``.
 DEFAULTS: dict[str, Any] = {
     "REP_AGENT_TOKENS": [],
+    "REP_COMPARE_FEED": None,
+    "REP_COMPARE_SAMPLE": 1.0,
+    "REP_COMPARE_WITH": [],
     "REP_DIALECT": "rfc9309",
     "REP_FALLBACK_PARSER": "scrapy.robotstxt.ProtegoRobotParser",
     "REP_FETCH_META_KEYS": [
@@ -77,12 +85,24 @@ _OVERRIDES = {
 
 
 @dataclass(frozen=True, slots=True)
+class FeedSpec:
+    """Where a feed goes: a *uri* as in Scrapy's FEEDS, and the *storage* for its scheme."""
+
+    uri: str
+    storage: type[FeedStorageProtocol]
+
+
+@dataclass(frozen=True, slots=True)
 class RepSettings:
     """The settings of one crawl, checked. Times are seconds, sizes octets."""
 
     agent_tokens: tuple[str, ...]
     #: CONCURRENT_REQUESTS, without a limit as many as there may be fetches.
     concurrent_requests: int
+    compare_feed: FeedSpec | None
+    #: The share of requests that are compared, from 0 to 1.
+    compare_sample: float
+    compare_with: tuple[type[RobotParser], ...]
     dialect: Dialect
     #: The parser that was chosen, ``None`` for the default: ours.
     parser: type[RobotParser] | None
@@ -126,6 +146,9 @@ class RepSettings:
         return cls(
             agent_tokens=_read(settings, "REP_AGENT_TOKENS", tokens),
             concurrent_requests=settings.getint("CONCURRENT_REQUESTS") or max_fetches,
+            compare_feed=_read(settings, "REP_COMPARE_FEED", _optional(_feed(settings))),
+            compare_sample=_read(settings, "REP_COMPARE_SAMPLE", _share),
+            compare_with=_read(settings, "REP_COMPARE_WITH", _robot_parsers),
             dialect=dialect,
             parser=_parser(settings),
             fallback_parser=_read(settings, "REP_FALLBACK_PARSER", _optional(_robot_parser)),
@@ -259,6 +282,16 @@ def _positive_number(value: object) -> float:
     return number
 
 
+def _share(value: object) -> float:
+    try:
+        number = float(cast(Any, value))
+    except (TypeError, ValueError, OverflowError):
+        number = -1.0
+    if not 0 <= number <= 1:
+        raise ValueError("accepted: a number from 0 to 1")
+    return number
+
+
 def _integer(*, at_least: int, because: str = "") -> Callable[[object], int]:
     def check(value: object) -> int:
         accepted = f"accepted: an integer, at least {at_least}"
@@ -310,6 +343,40 @@ def _status_overrides(value: object) -> dict[int, Access]:
             raise ValueError(f"{accepted}; not {status!r}: {access!r}")
         overrides[int(status)] = _OVERRIDES[access]
     return overrides
+
+
+def _feed(settings: BaseSettings) -> Callable[[object], FeedSpec]:
+    def check(value: object) -> FeedSpec:
+        storages = {
+            scheme: storage
+            for scheme, storage in settings.getwithbase("FEED_STORAGES").items()
+            if storage is not None
+        }
+        schemes = ", ".join(sorted(filter(None, storages)))
+        accepted = f"accepted: a path, or a URI with a scheme of FEED_STORAGES: {schemes}"
+        if not isinstance(value, (str, Path)):
+            raise ValueError(accepted)
+        uri = str(value)
+        # As Scrapy does it: the drive of a Windows path is no scheme.
+        scheme = "file" if PureWindowsPath(uri).drive else urlsplit(uri).scheme
+        if scheme not in storages:
+            raise ValueError(accepted)
+        try:
+            return FeedSpec(uri, load_object(storages[scheme]))
+        except Exception as error:
+            raise ValueError(f"FEED_STORAGES[{scheme!r}] cannot be loaded ({error})") from None
+
+    return check
+
+
+def _robot_parsers(value: object) -> tuple[type[RobotParser], ...]:
+    listed = _listed(value)
+    if not isinstance(listed, Sequence):
+        raise ValueError(
+            "accepted: a list of import paths of subclasses of scrapy.robotstxt.RobotParser"
+        )
+    # dict, as a set that keeps the order
+    return tuple(dict.fromkeys(_robot_parser(parser) for parser in listed))
 
 
 def _robot_parser(value: Any) -> type[RobotParser]:

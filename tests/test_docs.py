@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import doctest
 import re
+import subprocess
+import sys
 import textwrap
 from pathlib import Path
 
@@ -42,6 +44,15 @@ def test_some_examples_are_run() -> None:
 def test_code_blocks_compile(page: Path) -> None:
     for block in CODE_BLOCK.findall(page.read_text("utf-8")):
         compile(textwrap.dedent(block), str(page), "exec")
+
+
+def test_the_example_of_second_opinions_writes_what_is_shown() -> None:
+    script = DOCS / "examples" / "second_opinion.py"
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+    shown = script.with_suffix(".txt").read_text("utf-8")
+    port = re.compile(r"(?<=http://)127[0-9.]+:[0-9]+")
+    assert port.sub("SITE", done.stdout) == port.sub("SITE", shown)
+    assert shown.count('"parser_allowed"') == 3
 
 
 def test_settings_and_defaults() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from hashlib import sha256
+from importlib.metadata import version
 from typing import Any, ClassVar
 
 import pytest
@@ -203,6 +205,36 @@ def test_a_crawl_delay_that_raises_hands_over_too() -> None:
     reading = Reading(ROBOTSTXT_PARSER=RaisesWhenAsked, REP_FALLBACK_PARSER=RepRobotParser)
     assert reading.reader.read(ORIGIN, fetched(BODY)).crawl_delay("x") == 3.0
     assert reading.stats == {"parser_error_count/RaisesWhenAsked": 1}
+
+
+def test_the_log_says_what_to_report(caplog: pytest.LogCaptureFixture) -> None:
+    rules = Reading(ROBOTSTXT_PARSER=RaisesWhenAsked).reader.read(ORIGIN, fetched(BODY))
+    rules.allowed(PRIVATE, ["ExampleBot", "OtherBot"])
+    [record] = [record for record in caplog.records if record.name == "scrapy_rep.reading"]
+    assert record.exc_info is not None
+    assert isinstance(record.exc_info[1], RuntimeError)
+    assert record.getMessage() == (
+        f"{__name__}.RaisesWhenAsked failed on https://example.com/robots.txt (RuntimeError: "
+        "cannot answer) when asked about https://example.com/private for ExampleBot, OtherBot; "
+        "another parser is asked, or the origin refused. Please report this to the parser's "
+        f"authors, with the file ({len(BODY)} octets, SHA-256 {sha256(BODY).hexdigest()}), "
+        f"REP_DIALECT (rfc9309) and versions (scrapy-rep {version('scrapy-rep')}, Scrapy "
+        f"{version('Scrapy')}, Protego {version('Protego')})."
+    )
+
+
+@pytest.mark.parametrize(
+    ("parser", "asked"),
+    [
+        (RaisesWhenReading, " when reading it; "),
+        (RaisesWhenAsked, " when asked about Crawl-delay for *; "),
+    ],
+)
+def test_the_log_says_when_it_failed(
+    parser: type[RobotParser], asked: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    Reading(ROBOTSTXT_PARSER=parser).reader.read(ORIGIN, fetched(BODY)).crawl_delay([])
+    assert asked in warnings(caplog)[0]
 
 
 def test_each_origin_is_logged_once_and_starts_with_the_chosen_parser(

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scrapy.extensions.feedexport import FileFeedStorage, S3FeedStorage
 from scrapy.robotstxt import ProtegoRobotParser, PythonRobotParser
 from scrapy.settings import Settings
 
@@ -14,7 +15,7 @@ from scrapy_rep.exceptions import ConfigurationError
 from scrapy_rep.parser import RepRobotParser
 from scrapy_rep.rep.dialects import GOOGLE, RFC9309, Access, WhenUnreachable
 from scrapy_rep.rep.freshness import Bounds
-from scrapy_rep.settings import DEFAULTS, RepSettings, obeys_robotstxt, tokens
+from scrapy_rep.settings import DEFAULTS, FeedSpec, RepSettings, obeys_robotstxt, tokens
 from scrapy_rep.stores.open import StoreSpec
 
 
@@ -50,6 +51,27 @@ ACCEPTED: list[tuple[str, Any, str, Any]] = [
     ("REP_AGENT_TOKENS", ["A", "B"], "agent_tokens", ("A", "B")),
     ("REP_AGENT_TOKENS", (), "agent_tokens", ()),
     ("REP_AGENT_TOKENS", "", "agent_tokens", ()),
+    ("REP_COMPARE_FEED", "a.jsonl", "compare_feed", FeedSpec("a.jsonl", FileFeedStorage)),
+    ("REP_COMPARE_FEED", Path("a"), "compare_feed", FeedSpec("a", FileFeedStorage)),
+    ("REP_COMPARE_FEED", "file:///a", "compare_feed", FeedSpec("file:///a", FileFeedStorage)),
+    ("REP_COMPARE_FEED", "S3://a/b", "compare_feed", FeedSpec("S3://a/b", S3FeedStorage)),
+    ("REP_COMPARE_FEED", "C:\\a", "compare_feed", FeedSpec("C:\\a", FileFeedStorage)),
+    ("REP_COMPARE_FEED", "", "compare_feed", None),
+    ("REP_COMPARE_SAMPLE", "0.25", "compare_sample", 0.25),
+    ("REP_COMPARE_SAMPLE", 0, "compare_sample", 0.0),
+    ("REP_COMPARE_WITH", [], "compare_with", ()),
+    (
+        "REP_COMPARE_WITH",
+        "scrapy.robotstxt.ProtegoRobotParser,scrapy.robotstxt.PythonRobotParser",
+        "compare_with",
+        (ProtegoRobotParser, PythonRobotParser),
+    ),
+    (
+        "REP_COMPARE_WITH",
+        [RepRobotParser, "scrapy_rep.RepRobotParser"],
+        "compare_with",
+        (RepRobotParser,),
+    ),
     ("REP_DIALECT", "google", "dialect", GOOGLE),
     ("REP_FALLBACK_PARSER", None, "fallback_parser", None),
     ("REP_FALLBACK_PARSER", "", "fallback_parser", None),
@@ -119,6 +141,20 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("REP_AGENT_TOKENS", "a,", "is no product token"),
     ("REP_AGENT_TOKENS", [1], "is no product token"),
     ("REP_AGENT_TOKENS", 1, "accepted: one product token or a list of them"),
+    (
+        "REP_COMPARE_FEED",
+        "gopher://a",
+        "accepted: a path, or a URI with a scheme of FEED_STORAGES: ",
+    ),
+    ("REP_COMPARE_FEED", "gopher://a", " gs, s3, stdout"),
+    ("REP_COMPARE_FEED", 1, "accepted: a path"),
+    ("REP_COMPARE_SAMPLE", 1.01, "accepted: a number from 0 to 1"),
+    ("REP_COMPARE_SAMPLE", -0.01, "accepted: a number from 0 to 1"),
+    ("REP_COMPARE_SAMPLE", "nan", "accepted: a number from 0 to 1"),
+    ("REP_COMPARE_SAMPLE", None, "accepted: a number from 0 to 1"),
+    ("REP_COMPARE_WITH", None, "accepted: a list of import paths"),
+    ("REP_COMPARE_WITH", ["protego.Protego"], "accepted: the import path of a subclass"),
+    ("REP_COMPARE_WITH", "no.such.Parser", "accepted: the import path of a subclass"),
     ("REP_DIALECT", "RFC9309", "accepted: rfc9309, google"),
     ("REP_DIALECT", None, "accepted: rfc9309, google"),
     ("REP_DIALECT", ["google"], "accepted: rfc9309, google"),
@@ -218,6 +254,20 @@ def test_known_settings_are_not_warned_about(caplog: pytest.LogCaptureFixture) -
 )
 def test_whether_the_crawl_obeys(value: object, obeys: bool) -> None:
     assert obeys_robotstxt(Settings({"ROBOTSTXT_OBEY": value})) is obeys
+
+
+def test_a_feed_may_have_a_storage_of_the_project() -> None:
+    settings = read(REP_COMPARE_FEED="mine:a", FEED_STORAGES={"mine": FileFeedStorage, "s3": None})
+    assert settings.compare_feed == FeedSpec("mine:a", FileFeedStorage)
+
+
+@pytest.mark.parametrize(
+    ("storages", "says"),
+    [({"s3": None}, "accepted: a path"), ({"s3": "no.such.Storage"}, "FEED_STORAGES['s3'] cannot")],
+)
+def test_a_feed_needs_a_storage(storages: dict[str, Any], says: str) -> None:
+    with pytest.raises(ConfigurationError, match=re.escape(says)):
+        read(REP_COMPARE_FEED="s3://a/b", FEED_STORAGES=storages)
 
 
 def test_tokens_are_refused_on_their_own_too() -> None:

@@ -38,8 +38,14 @@ class Crawl:
         return str(found["outcome"])
 
     def our_log(self) -> list[str]:
-        """The log lines of this package."""
-        return [line for line in self.log if line.split()[1].startswith("scrapy_rep")]
+        """The log lines of this package, but for the summary that every crawl ends with."""
+        ours = [line for line in self.log if line.split()[1].startswith("scrapy_rep")]
+        return [line for line in ours if not line.split()[1].endswith(".summary")]
+
+    def summaries(self) -> list[str]:
+        """The summaries in the log: what comes after level and logger."""
+        start = "INFO scrapy_rep.summary "
+        return [line.removeprefix(start) for line in self.log if line.startswith(start)]
 
 
 @dataclass(frozen=True)
