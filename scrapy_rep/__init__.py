@@ -3,7 +3,8 @@
 from importlib.metadata import version
 
 from scrapy_rep.addon import Addon
-from scrapy_rep.exceptions import ConfigurationError, RobotsForbidden
+from scrapy_rep.exceptions import ConfigurationError, CrawlStopping, RobotsForbidden
+from scrapy_rep.links import RobotsLinkFilter
 from scrapy_rep.middleware import RepMiddleware
 from scrapy_rep.parser import RepRobotParser
 from scrapy_rep.rep.dialects import (
@@ -17,6 +18,7 @@ from scrapy_rep.rep.dialects import (
 )
 from scrapy_rep.rep.findings import Finding, FindingKind, Severity
 from scrapy_rep.rep.lines import Field
+from scrapy_rep.rep.pace import Pace
 from scrapy_rep.rep.policy import Policy
 from scrapy_rep.rep.records import (
     CleanParam,
@@ -28,6 +30,7 @@ from scrapy_rep.rep.records import (
 from scrapy_rep.rep.robotstxt import RobotsTxt
 from scrapy_rep.rep.urls import Origin
 from scrapy_rep.rep.verdict import Reason, Verdict
+from scrapy_rep.sitemaps import RepSitemapSpider
 
 __all__ = [
     "DIALECTS",
@@ -39,18 +42,22 @@ __all__ = [
     "Addon",
     "CleanParam",
     "ConfigurationError",
+    "CrawlStopping",
     "Dialect",
     "Field",
     "Finding",
     "FindingKind",
     "Origin",
     "OtherRecord",
+    "Pace",
     "Policy",
     "Reason",
     "RepMiddleware",
     "RepRobotParser",
+    "RepSitemapSpider",
     "RequestRate",
     "RobotsForbidden",
+    "RobotsLinkFilter",
     "RobotsTxt",
     "Severity",
     "TimeWindow",

@@ -28,3 +28,7 @@ class ConfigurationError(ValueError):
     Raised when a crawl starts, never while it runs. The message names the
     setting, the value and what is accepted.
     """
+
+
+class CrawlStopping(Exception):
+    """The crawl is about to stop, so a robots.txt was not fetched: nothing is known by it."""

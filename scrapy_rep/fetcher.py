@@ -30,8 +30,8 @@ from twisted.python.failure import Failure as TwistedFailure
 from w3lib.url import safe_url_string
 
 from scrapy_rep.decompress import BrokenBody, decompress
+from scrapy_rep.exceptions import CrawlStopping
 from scrapy_rep.gate import FetchGate
-from scrapy_rep.places import CrawlStopping
 from scrapy_rep.pools import widen_pools
 from scrapy_rep.rep.access import Failure, FetchResult
 from scrapy_rep.rep.facts import Facts

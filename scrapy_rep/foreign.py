@@ -98,12 +98,6 @@ class ForeignRules:
         """What the parser itself says, of the robots.txt's URL as well."""
         return bool(self.parser.allowed(url, _preferred(agents)))
 
-    def crawl_delay(self, agents: Agents) -> float | None:
-        """The Crawl-delay for the most preferred of *agents* in seconds."""
-        # RobotParser.crawl_delay() is new in Scrapy 2.18.
-        ask = getattr(self.parser, "crawl_delay", None)
-        return ask(_preferred(agents)) if ask else None
-
 
 def _preferred(agents: Agents) -> str:
     if isinstance(agents, str):

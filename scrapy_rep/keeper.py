@@ -13,8 +13,8 @@ from scrapy import Request, signals
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import Deferred, succeed
 
+from scrapy_rep.exceptions import CrawlStopping
 from scrapy_rep.fetcher import RobotsTxtFetcher
-from scrapy_rep.places import CrawlStopping
 from scrapy_rep.reading import CheckedRules, RulesReader
 from scrapy_rep.rep.access import Failure, FetchResult, access_result
 from scrapy_rep.rep.dialects import Access, WhenUnreachable
@@ -23,6 +23,7 @@ from scrapy_rep.rep.freshness import Judgement, Standing, judge, learn, retry_at
 from scrapy_rep.rep.policy import Policy, Rules
 from scrapy_rep.rep.text import printable
 from scrapy_rep.rep.urls import Origin
+from scrapy_rep.rep.wishes import Wishes
 from scrapy_rep.stats import count, took
 from scrapy_rep.stores.base import MAX_LEASE, Lease, pause, time_of
 from scrapy_rep.stores.open import open_guarded
@@ -139,7 +140,7 @@ class PolicyKeeper:
     def obtain(self, origin: Origin, asking: Request) -> Deferred[Policy]:
         """The policy of *origin*, fetched on behalf of *asking* where none can be used.
 
-        Fails only with :exc:`~scrapy_rep.places.CrawlStopping`.
+        Fails only with :exc:`~scrapy_rep.CrawlStopping`.
         """
         policy = self.current(origin, asking)
         if policy is not None:
@@ -158,7 +159,7 @@ class PolicyKeeper:
 
         Conditionally, where a copy is known; when this returns, the store has the
         outcome, if it can be kept. Where a flight to *origin* is under way, the
-        policy that it brings. Raises only :exc:`~scrapy_rep.places.CrawlStopping`.
+        policy that it brings. Raises only :exc:`~scrapy_rep.CrawlStopping`.
         """
         mine: Deferred[Policy] = Deferred()
         if origin in self._waiting:
@@ -272,14 +273,14 @@ class PolicyKeeper:
         self, origin: Origin, known: Facts | None, asking: Request, lease: Lease | None
     ) -> Policy:
         count(self._crawler, "robotstxt/request_count")
-        started = time.monotonic()
+        started = self._clock()
         try:
             result, conditional = await self._fetcher.fetch(origin, asking, known)
         except CrawlStopping:
             if lease is not None:
                 await self._store.release(lease)
             raise
-        seconds = time.monotonic() - started
+        seconds = self._clock() - started
         took(self._crawler, "robotstxt/latency", seconds)
         access = access_result(result, self._settings.dialect, self._settings.status_overrides)
         now = self._clock()
@@ -349,6 +350,7 @@ class PolicyKeeper:
         access: Access,
         rules: Rules | None,
     ) -> Policy:
+        robots = rules.robots if isinstance(rules, CheckedRules) else None
         return Policy(
             origin=origin,
             access=access,
@@ -359,6 +361,8 @@ class PolicyKeeper:
             until=judgement.until,
             due=judgement.due,
             when_unreachable=self._settings.when_unreachable,
+            robots=robots,
+            wishes=Wishes.of(robots, self._settings.heeded) if robots is not None else None,
         )
 
     def _refusing(self, origin: Origin) -> Policy:

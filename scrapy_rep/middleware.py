@@ -3,24 +3,33 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from enum import Enum, auto
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from scrapy import Request
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.exceptions import NotConfigured
+from scrapy.utils.defer import maybe_deferred_to_future
 from scrapy.utils.python import global_object_name
 from twisted.internet.defer import Deferred
 
-from scrapy_rep.exceptions import ConfigurationError, RobotsForbidden
+from scrapy_rep.exceptions import ConfigurationError, CrawlStopping, RobotsForbidden
 from scrapy_rep.keeper import PolicyKeeper, steady
+from scrapy_rep.pacing import Pacing
 from scrapy_rep.places import Places
+from scrapy_rep.rep.agents import Agents
 from scrapy_rep.rep.policy import Policy
 from scrapy_rep.rep.text import printable
 from scrapy_rep.rep.urls import InvalidURL, Origin, is_robots_txt
 from scrapy_rep.rep.verdict import Reason, Verdict
-from scrapy_rep.settings import RepSettings, downloader_middlewares, obeys_robotstxt
+from scrapy_rep.settings import (
+    RepSettings,
+    VisitTime,
+    downloader_middlewares,
+    obeys_robotstxt,
+    tokens,
+)
 from scrapy_rep.stats import count
 from scrapy_rep.summary import Summary
 from scrapy_rep.tokens import AgentTokens
@@ -34,6 +43,9 @@ logger = logging.getLogger(__name__)
 
 # What has a robots.txt: RFC 9309 §2.3 names HTTP and FTP as examples.
 _SCHEMES = ("http:", "https:", "ftp:")
+
+
+_STOPPING = Verdict(False, Reason.UNREACHABLE, detail="the crawl is stopping")
 
 
 class _Turn(Enum):
@@ -77,6 +89,7 @@ class RepMiddleware:
         # First, so that who waits leaves before there is an answer from fetches given up.
         self._room = WaitingRoom(crawler, places, self._settings.max_waiting)
         self._keeper = PolicyKeeper(crawler, self._settings, self._clock, places, self._watchers)
+        self._pacing = Pacing(crawler, self._settings, self._clock, places)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> RepMiddleware:
@@ -85,11 +98,64 @@ class RepMiddleware:
         no sense."""
         return cls(crawler)
 
-    def process_request(self, request: Request) -> Coroutine[Any, Any, Request | None] | None:
+    # -- for spiders --------------------------------------------------------------
+
+    async def policy(self, url: str) -> Policy:
+        """All that is known of the origin of *url*, fetched where it has to be.
+
+        Raises :exc:`ValueError` if that has no robots.txt: see
+        :class:`~scrapy_rep.Origin`. An origin that cannot be reached has a policy, too.
+        Raises :exc:`~scrapy_rep.CrawlStopping` if the crawl stops before it is known.
+        """
+        asking = Request(url)
+        obtained = self._keeper.obtain(Origin.of(asking.url), asking)
+        return await maybe_deferred_to_future(obtained)
+
+    async def verdict(self, url: str, agents: Agents | None = None) -> Verdict:
+        """What a request for *url* made now would come to, and why.
+
+        *agents* is one product token or several in order of preference, by default
+        those of the spider. The verdict is also against *url* where
+        ``REP_UNREACHABLE`` says that its request would be kept. Raises
+        :exc:`ValueError` for agents that no group can name.
+        """
+        asking = _asking(url)
+        if isinstance(asking, Verdict):
+            return asking
+        try:
+            policy = await self.policy(asking.url)
+        except CrawlStopping:
+            return _STOPPING
+        return self._verdict(policy, asking, agents)
+
+    async def allowed(self, url: str, agents: Agents | None = None) -> bool:
+        """Whether the :meth:`verdict` is for *url*."""
+        return (await self.verdict(url, agents)).allowed
+
+    def known_verdict(self, url: str, agents: Agents | None = None) -> Verdict | None:
+        """The :meth:`verdict`, where it takes no waiting; ``None`` where it would."""
+        asking = _asking(url)
+        if isinstance(asking, Verdict):
+            return asking
+        policy = self._keeper.known(f"{Origin.of(asking.url)}/")
+        return None if policy is None else self._verdict(policy, asking, agents)
+
+    def _verdict(self, policy: Policy, asking: Request, agents: Agents | None) -> Verdict:
+        agents = self._tokens.of(asking) if agents is None else tokens(agents)
+        now = self._clock()
+        verdict = policy.verdict(asking.url, agents, now)
+        objection = policy.objection(asking.url, agents, now) if verdict.allowed else None
+        if objection is None or self._seconds_until_open(objection, policy, agents):
+            return verdict
+        return objection
+
+    # -- requests -----------------------------------------------------------------
+
+    def process_request(self, request: Request) -> Awaitable[Request | None] | None:
         """Let *request* through, or raise :exc:`~scrapy_rep.RobotsForbidden`.
 
         Waits only where the robots.txt has to be fetched first, or where
-        ``REP_UNREACHABLE`` says that requests are kept.
+        ``REP_UNREACHABLE`` or ``REP_VISIT_TIME`` say that requests are kept.
         """
         meta = request.meta
         if meta.get("dont_obey_robotstxt"):
@@ -99,14 +165,15 @@ class RepMiddleware:
         if policy is None or RETURNED in meta:
             return self._process_unknown(request)
         if policy.allowed(url, self._tokens.of(request)):
-            if self._watch_allowed:
-                self._watch(policy, request)
-            return None
+            # Most files ask for nothing else, and most crawls come to none that does.
+            if policy.wishes is None and not self._pacing.asked and not self._watch_allowed:
+                return None
+            return self._heed(policy, request)
         if policy.defers:
-            return self._obtain_and_judge(policy.origin, request)
+            return self._heed(policy, request)
         raise self._refused(policy, request)
 
-    def _process_unknown(self, request: Request) -> Coroutine[Any, Any, Request | None] | None:
+    def _process_unknown(self, request: Request) -> Awaitable[Request | None] | None:
         """The same where the policy is not at hand."""
         if not request.url.startswith(_SCHEMES):
             return None
@@ -117,15 +184,12 @@ class RepMiddleware:
             verdict = Verdict(False, Reason.INVALID_URL, detail=printable(str(error)))
             raise self._forbidden(request, verdict) from None
         policy = self._keeper.current(origin, request)
-        if policy is None:
-            if is_robots_txt(request.url, self._settings.dialect):
-                # Allowed whatever is in it, so not asked for first.
-                return None
-            return self._obtain_and_judge(origin, request, turn)
-        if policy.defers:
-            return self._obtain_and_judge(origin, request, turn)
-        self._judge(policy, request)
-        return None
+        if policy is not None:
+            return self._heed(policy, request, turn)
+        if is_robots_txt(request.url, self._settings.dialect):
+            # Allowed whatever is in it, so not asked for first.
+            return None
+        return self._wait_and_judge(origin, request, turn)
 
     def _turn(self, request: Request) -> _Turn:
         """How *request* has come here, which is then written on it no longer."""
@@ -135,38 +199,77 @@ class RepMiddleware:
             from_scheduler(request)
             return _Turn.HANDED_OUT_AGAIN
         if self._room.is_closing:
-            verdict = Verdict(False, Reason.UNREACHABLE, detail="the crawl is stopping")
-            raise self._forbidden(request, verdict)
+            raise self._forbidden(request, _STOPPING)
         from_scheduler(request)
         return _Turn.ASKED_FOR_AGAIN
 
-    async def _obtain_and_judge(
-        self, origin: Origin, request: Request, turn: _Turn = _Turn.FIRST
-    ) -> Request | None:
-        if self._room.has_place_for(origin):
-            with self._room.place(origin):
-                policy = await self._wait(origin, request, None)
-        else:
-            policy = await self._wait(origin, request, _PATIENCE[turn])
-        if policy is None:
-            return self._room.give_back(request)
-        self._judge(policy, request)
+    def _heed(
+        self, policy: Policy, request: Request, turn: _Turn = _Turn.FIRST
+    ) -> Awaitable[Request | None] | None:
+        """Judge *request* by all that *policy* says, and wait only if it says so."""
+        if self._seconds_to_keep(policy, request) is not None:
+            return self._wait_and_judge(policy.origin, request, turn)
+        pace = self._judge(policy, request)
+        if pace is not None:
+            return self._wait_and_judge(policy.origin, request, turn, pace)
+        self._let_through(policy, request)
         return None
 
+    # -- requests that wait ---------------------------------------------------------
+
+    async def _wait_and_judge(
+        self, origin: Origin, request: Request, turn: _Turn, pace: Deferred[None] | None = None
+    ) -> Request | None:
+        """Judge *request* when all is known, and let it through when it is its turn."""
+        if self._room.has_place_for(origin):
+            with self._room.place(origin):
+                done = await self._wait(origin, request, None, pace)
+        else:
+            done = await self._wait(origin, request, _PATIENCE[turn], pace)
+        return None if done else self._room.give_back(request)
+
     async def _wait(
+        self, origin: Origin, request: Request, patience: float | None, pace: Deferred[None] | None
+    ) -> bool:
+        """Whether *request* may go on now.
+
+        ``False`` if the crawl stops before that, or *patience*, in seconds, is over.
+        """
+        if pace is None:
+            policy = await self._known(origin, request, patience)
+            if policy is None:
+                return False
+            pace = self._judge(policy, request)
+            if pace is None:
+                self._let_through(policy, request)
+                return True
+        await self._room.wait(pace, patience)
+        if not pace.called:
+            pace.cancel()
+            return False
+        # It may have been a while.
+        policy = await self._known(origin, request, patience)
+        if policy is None:
+            return False
+        self._check(policy, request)
+        self._let_through(policy, request)
+        return True
+
+    async def _known(
         self, origin: Origin, request: Request, patience: float | None
     ) -> Policy | None:
-        """What holds for *origin* when *request* need wait no longer.
+        """What holds for *origin* when *request* need not be, or has long enough been, kept.
 
         ``None`` if the crawl stops before that, or *patience*, in seconds, is over.
         """
         policy = await self._room.wait(self._keeper.obtain(origin, request), patience)
-        if policy is None or is_robots_txt(request.url, policy.dialect):
-            return policy
-        if policy.defers and KEPT_SINCE not in request.meta:
-            count(self._crawler, "robotstxt/kept_count")
-        while policy is not None and policy.defers:
+        while policy is not None:
+            seconds = self._seconds_to_keep(policy, request)
+            if seconds is None:
+                break
             now = self._clock()
+            if KEPT_SINCE not in request.meta:
+                count(self._crawler, "robotstxt/kept_count")
             # The clock may have been set back since an earlier run of the crawl.
             since = request.meta[KEPT_SINCE] = min(request.meta.get(KEPT_SINCE, now), now)
             left = since + self._settings.max_wait - now
@@ -175,25 +278,61 @@ class RepMiddleware:
             if patience is not None:
                 await self._room.wait(Deferred(), min(patience, left))
                 return None
-            await self._room.wait(Deferred(), min(max(policy.until - now, 0.0), left))
+            await self._room.wait(Deferred(), min(seconds, left))
             if self._room.is_closing:
                 return None
             policy = await self._room.wait(self._keeper.obtain(origin, request))
         return policy
 
-    def _judge(self, policy: Policy, request: Request) -> None:
+    def _seconds_to_keep(self, policy: Policy, request: Request) -> float | None:
+        """How long until there may be news for *request*; ``None`` if it need not be kept."""
+        if policy.defers and not is_robots_txt(request.url, policy.dialect):
+            return max(policy.until - self._clock(), 0.0)
+        if policy.wishes is None:
+            return None
+        agents = self._tokens.of(request)
+        objection = policy.objection(request.url, agents, self._clock())
+        if objection is None or not policy.allowed(request.url, agents):
+            return None
+        return self._seconds_until_open(objection, policy, agents)
+
+    def _seconds_until_open(
+        self, objection: Verdict, policy: Policy, agents: Agents
+    ) -> float | None:
+        """How long requests are kept because of *objection*; ``None`` if they are refused."""
+        waits = self._settings.visit_time is VisitTime.WAIT
+        if objection.reason is not Reason.VISIT_TIME or not waits:
+            return None
+        seconds = policy.pace(agents).seconds_until_open(self._clock())
+        # What is over before the site opens need not be waited for.
+        return seconds if seconds <= self._settings.max_wait else None
+
+    # -- judging --------------------------------------------------------------------
+
+    def _judge(self, policy: Policy, request: Request) -> Deferred[None] | None:
+        """What *request* has to wait for so as to come at the pace that *policy* asks for.
+
+        Raises :exc:`~scrapy_rep.RobotsForbidden` if it must not be made.
+        """
+        self._check(policy, request)
+        return self._pacing.admit(policy, request, self._tokens.of(request))
+
+    def _check(self, policy: Policy, request: Request) -> None:
+        agents = self._tokens.of(request)
         # Or a request that is made from this one's meta would be taken for as old.
         request.meta.pop(KEPT_SINCE, None)
-        if not policy.allowed(request.url, self._tokens.of(request)):
+        if not policy.allowed(request.url, agents):
             raise self._refused(policy, request)
-        if self._watch_allowed:
-            self._watch(policy, request)
+        objection = policy.objection(request.url, agents, self._clock())
+        if objection is not None:
+            raise self._forbidden(request, objection, policy, agents)
 
-    def _watch(self, policy: Policy, request: Request) -> None:
+    def _let_through(self, policy: Policy, request: Request) -> None:
         """Show what is let through to those who watch."""
-        agents = self._tokens.of(request)
-        verdict = policy.verdict(request.url, agents, now=self._clock())
-        self._watchers.decided(request, policy, agents, verdict)
+        if self._watch_allowed:
+            agents = self._tokens.of(request)
+            verdict = policy.verdict(request.url, agents, now=self._clock())
+            self._watchers.decided(request, policy, agents, verdict)
 
     def _refused(self, policy: Policy, request: Request) -> RobotsForbidden:
         agents = self._tokens.of(request)
@@ -227,6 +366,18 @@ def _watchers(crawler: Crawler, settings: RepSettings) -> Iterator[Watcher]:
         from scrapy_rep.comparison import Comparison
 
         yield Comparison(crawler, settings)
+
+
+def _asking(url: str) -> Request | Verdict:
+    """A request for *url*, or the verdict where no robots.txt has a say."""
+    try:
+        request = Request(url)
+        if not request.url.startswith(_SCHEMES):
+            return Verdict(True, Reason.OTHER_SCHEME)
+        Origin.of(request.url)
+    except ValueError as error:
+        return Verdict(False, Reason.INVALID_URL, detail=printable(str(error)))
+    return request
 
 
 def _check_alone(crawler: Crawler) -> None:

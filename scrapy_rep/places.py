@@ -26,10 +26,6 @@ if TYPE_CHECKING:
 LOOK = 0.25
 
 
-class CrawlStopping(Exception):
-    """A fetch was given up because the crawl is about to stop: nothing is known by it."""
-
-
 class Places:
     """The places of one crawl, and who is to be told when it stops."""
 

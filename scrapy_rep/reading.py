@@ -61,15 +61,21 @@ class RulesReader:
 
     def read(self, origin: Origin, result: FetchResult) -> CheckedRules:
         """What the body of *result*, the robots.txt of *origin*, says. Never raises."""
-        readings = self._readings(origin, body_to_read(result, self._settings.max_size))
-        return CheckedRules(readings, self._settings.dialect, self._report)
+        body = body_to_read(result, self._settings.max_size)
+        ours = self._reading(origin, RepRobotParser, body)
+        return CheckedRules(self._readings(ours), ours, self._settings.dialect, self._report)
 
-    def _readings(self, origin: Origin, body: bytes) -> Iterator[_Reading]:
-        dialect = self._settings.dialect
+    def _reading(self, origin: Origin, parser: type[RobotParser], body: bytes) -> _Reading:
+        read = partial(read_with, parser, self._crawler, body, self._settings.dialect)
+        return _Reading(origin, parser, body, read)
+
+    def _readings(self, ours: _Reading) -> Iterator[_Reading]:
+        origin, body = ours.origin, ours.body
         for parser in self._parsers:
-            if (cost := why_not(parser, body)) is None:
-                read = partial(read_with, parser, self._crawler, body, dialect)
-                yield _Reading(origin, parser, body, read)
+            if parser is RepRobotParser:
+                yield ours
+            elif (cost := why_not(parser, body)) is None:
+                yield self._reading(origin, parser, body)
             else:
                 self._report_cost(origin, parser, cost)
 
@@ -162,11 +168,12 @@ class _Reading(NamedTuple):
 class CheckedRules:
     """Rules that go on with the next parser's when the one behind them raises."""
 
-    __slots__ = ("_dialect", "_reading", "_readings", "_report", "_rules")
+    __slots__ = ("_dialect", "_ours", "_reading", "_readings", "_report", "_robots", "_rules")
 
     def __init__(
         self,
         readings: Iterator[_Reading],
+        ours: _Reading,
         dialect: Dialect,
         report: Callable[[_Reading, Exception, str], None],
     ) -> None:
@@ -174,6 +181,9 @@ class CheckedRules:
         self._dialect = dialect
         self._report = report
         self._reading: _Reading | None = None
+        #: Our reading, until its turn has come.
+        self._ours: _Reading | None = ours
+        self._robots: RobotsTxt | None = None
         self._rules: Rules = self._next()
 
     def allowed(self, url: str, agents: Agents) -> bool:
@@ -188,9 +198,20 @@ class CheckedRules:
         """The same, with what it rests on."""
         return self._ask(lambda rules: rules.verdict(url, agents), url, agents)
 
-    def crawl_delay(self, agents: Agents) -> float | None:
-        """Seconds that *agents* are asked to wait between requests."""
-        return self._ask(lambda rules: rules.crawl_delay(agents), "Crawl-delay", agents)
+    @property
+    def robots(self) -> RobotsTxt | None:
+        """The file as this package reads it, for what are no rules; ``None`` if it cannot."""
+        if isinstance(self._rules, RobotsTxt):
+            return self._rules
+        if self._ours is not None:
+            ours, self._ours = self._ours, None
+            try:
+                robots = ours.read()
+                assert isinstance(robots, RobotsTxt)
+                self._robots = robots
+            except Exception as error:
+                self._report(ours, error, "reading it for what are no rules")
+        return self._robots
 
     @property
     def robot_parser(self) -> RobotParser | None:
@@ -216,6 +237,8 @@ class CheckedRules:
     def _next(self) -> Rules:
         for reading in self._readings:
             self._reading = reading
+            if reading is self._ours:
+                self._ours = None
             try:
                 return reading.read()
             except Exception as error:
@@ -236,6 +259,3 @@ class _Unreadable:
         if is_robots_txt(url, self._dialect):
             return Verdict(True, Reason.ROBOTS_TXT_ITSELF)
         return Verdict(False, Reason.UNREADABLE)
-
-    def crawl_delay(self, agents: Agents) -> float | None:
-        return None

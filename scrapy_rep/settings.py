@@ -9,8 +9,10 @@ from __future__ import annotations
 import difflib
 import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import urlsplit
@@ -31,6 +33,9 @@ from scrapy_rep.rep.dialects import (
     WhenUnreachable,
 )
 from scrapy_rep.rep.freshness import Bounds
+from scrapy_rep.rep.lines import Field
+from scrapy_rep.rep.purposes import KNOWN_PURPOSES
+from scrapy_rep.rep.wishes import Heeded
 from scrapy_rep.stores.open import StoreSpec, parse_spec
 
 if TYPE_CHECKING:
@@ -46,6 +51,8 @@ DEFAULTS: dict[str, Any] = {
     "REP_COMPARE_FEED": None,
     "REP_COMPARE_SAMPLE": 1.0,
     "REP_COMPARE_WITH": [],
+    "REP_CRAWL_DELAY": True,
+    "REP_CRAWL_DELAY_MAX": 60.0,
     "REP_DIALECT": "rfc9309",
     "REP_FALLBACK_PARSER": "scrapy.robotstxt.ProtegoRobotParser",
     "REP_FETCH_META_KEYS": [
@@ -67,12 +74,15 @@ DEFAULTS: dict[str, Any] = {
     "REP_MAX_WAIT": 3600.0,
     "REP_MAX_WAITING": 5000,
     "REP_MIN_AGE": 300.0,
+    "REP_PURPOSES": [],
+    "REP_REQUEST_RATE": True,
     "REP_RETRY_DELAY": 60.0,
     "REP_RETRY_MAX_DELAY": 3600.0,
     "REP_STATUS_OVERRIDES": {},
     "REP_STORE": "sqlite",
     "REP_UNREACHABLE": None,
     "REP_UNREACHABLE_GRACE": 30 * 24 * 3600.0,
+    "REP_VISIT_TIME": "off",
 }
 
 # What REP_STATUS_OVERRIDES takes for a status.
@@ -82,6 +92,14 @@ _OVERRIDES = {
     "unreachable": Access.UNREACHABLE,
     "disallow": Access.DISALLOWED,
 }
+
+
+class VisitTime(Enum):
+    """What becomes of requests at a time at which a site asks for no visits."""
+
+    OFF = "off"
+    WAIT = "wait"
+    REFUSE = "refuse"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +121,17 @@ class RepSettings:
     #: The share of requests that are compared, from 0 to 1.
     compare_sample: float
     compare_with: tuple[type[RobotParser], ...]
+    autothrottle: bool
+    crawl_delay_max: float
     dialect: Dialect
+    download_delay: float
     #: The parser that was chosen, ``None`` for the default: ours.
     parser: type[RobotParser] | None
     fallback_parser: type[RobotParser] | None
     fetch_meta_keys: tuple[str, ...]
     fetch_timeout: float
+    #: Which records are acted on that are no rules.
+    heeded: Heeded
     max_age: float | None
     max_fetches: int
     max_origins: int
@@ -123,6 +146,7 @@ class RepSettings:
     store: StoreSpec
     when_unreachable: WhenUnreachable
     unreachable_grace: float
+    visit_time: VisitTime
     robotstxt_user_agent: str | None
     default_user_agent: str | None
     user_agent: str | None
@@ -143,17 +167,23 @@ class RepSettings:
         )
         when_unreachable = _read(settings, "REP_UNREACHABLE", _optional(_when_unreachable))
         max_fetches = _read(settings, "REP_MAX_FETCHES", _integer(at_least=1))
+        visit_time = _read(settings, "REP_VISIT_TIME", _visit_time)
+        purposes = _read(settings, "REP_PURPOSES", _purposes)
         return cls(
             agent_tokens=_read(settings, "REP_AGENT_TOKENS", tokens),
+            autothrottle=settings.getbool("AUTOTHROTTLE_ENABLED"),
             concurrent_requests=settings.getint("CONCURRENT_REQUESTS") or max_fetches,
             compare_feed=_read(settings, "REP_COMPARE_FEED", _optional(_feed(settings))),
             compare_sample=_read(settings, "REP_COMPARE_SAMPLE", _share),
             compare_with=_read(settings, "REP_COMPARE_WITH", _robot_parsers),
+            crawl_delay_max=_read(settings, "REP_CRAWL_DELAY_MAX", _positive_number),
             dialect=dialect,
+            download_delay=settings.getfloat("DOWNLOAD_DELAY"),
             parser=_parser(settings),
             fallback_parser=_read(settings, "REP_FALLBACK_PARSER", _optional(_robot_parser)),
             fetch_meta_keys=_read(settings, "REP_FETCH_META_KEYS", _strings),
             fetch_timeout=_read(settings, "REP_FETCH_TIMEOUT", _positive_number),
+            heeded=Heeded(_pacing(settings, visit_time), purposes),
             max_age=_read(settings, "REP_MAX_AGE", _optional(_positive_number)),
             max_fetches=max_fetches,
             max_origins=_read(settings, "REP_MAX_ORIGINS", _integer(at_least=1)),
@@ -172,6 +202,7 @@ class RepSettings:
             store=_read(settings, "REP_STORE", parse_spec),
             when_unreachable=when_unreachable or dialect.when_unreachable,
             unreachable_grace=_read(settings, "REP_UNREACHABLE_GRACE", _positive_number),
+            visit_time=visit_time,
             robotstxt_user_agent=settings.get("ROBOTSTXT_USER_AGENT"),
             default_user_agent=_user_agent_header(settings),
             user_agent=settings.get("USER_AGENT"),
@@ -230,6 +261,16 @@ def _checked(name: str, value: Any, check: Callable[[Any], _T]) -> _T:
         raise ConfigurationError(f"{name} = {value!r}: {error}") from None
 
 
+def _pacing(settings: BaseSettings, visit_time: VisitTime) -> frozenset[Field]:
+    """The records about how fast and when a site wants to be visited that are acted on."""
+    heeded = {
+        Field.CRAWL_DELAY: _read(settings, "REP_CRAWL_DELAY", _boolean),
+        Field.REQUEST_RATE: _read(settings, "REP_REQUEST_RATE", _boolean),
+        Field.VISIT_TIME: visit_time is not VisitTime.OFF,
+    }
+    return frozenset(field for field, is_heeded in heeded.items() if is_heeded)
+
+
 def _parser(settings: BaseSettings) -> type[RobotParser] | None:
     """ROBOTSTXT_PARSER; Scrapy's default for it is nobody's choice, so means ours."""
     name = "ROBOTSTXT_PARSER"
@@ -270,6 +311,44 @@ def _when_unreachable(value: object) -> WhenUnreachable:
     if value not in accepted:
         raise ValueError(f"accepted: {', '.join(accepted)}, or None for what the dialect says")
     return WhenUnreachable(value)
+
+
+def _visit_time(value: object) -> VisitTime:
+    accepted = [when.value for when in VisitTime]
+    if value not in accepted:
+        raise ValueError(f"accepted: {', '.join(accepted)}")
+    return VisitTime(value)
+
+
+def _boolean(value: object) -> bool:
+    # As Scrapy reads them, from the command line too.
+    known = {True: True, False: False, "1": True, "0": False, "true": True, "false": False}
+    key = value.lower() if isinstance(value, str) else value
+    if not isinstance(key, Hashable) or key not in known:
+        raise ValueError("accepted: True or False")
+    return known[key]
+
+
+def _purposes(value: object) -> tuple[str, ...]:
+    listed = _listed(value)
+    if not isinstance(listed, Sequence) or not all(map(_is_label, listed)):
+        known = ", ".join(sorted(KNOWN_PURPOSES))
+        raise ValueError(f"accepted: a list of purposes, such as {known}; in lower case")
+    for purpose in listed:
+        if purpose not in KNOWN_PURPOSES:
+            logger.warning(
+                "REP_PURPOSES has %(purpose)r, which nobody has defined; known are %(known)s",
+                {"purpose": purpose, "known": ", ".join(sorted(KNOWN_PURPOSES))},
+            )
+    return tuple(listed)
+
+
+# RFC 9651 §3.1.2, the key of a dictionary.
+_LABEL = re.compile(r"[a-z*][a-z0-9_\-.*]*")
+
+
+def _is_label(purpose: object) -> bool:
+    return isinstance(purpose, str) and _LABEL.fullmatch(purpose) is not None
 
 
 def _positive_number(value: object) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING
 
 from scrapy import Request
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from scrapy import Spider
 
     from scrapy_rep.settings import RepSettings
+
+logger = logging.getLogger(__name__)
 
 #: Request meta key and spider attribute.
 AGENT_TOKENS = "robots_agent_tokens"
@@ -35,11 +38,38 @@ class AgentTokens:
         self._declared: tuple[str, ...] | None = _of_spider(spider) or settings.agent_tokens or None
         if self._declared is None and settings.robotstxt_user_agent:
             self._declared = _of_user_agent(settings.robotstxt_user_agent)
-        self._sent_by_default = _of_user_agent(
+        header = (
             settings.default_user_agent
             or getattr(spider, "user_agent", None)
             or settings.user_agent
         )
+        self._sent_by_default = _of_user_agent(header)
+        self._warn_about(str(header or ""), settings.robotstxt_user_agent, spider)
+
+    def _warn_about(self, header: str, named: str | None, spider: Spider | None) -> None:
+        """Say so where servers cannot tell from *header*, what is sent, who we are.
+
+        *named* is ROBOTSTXT_USER_AGENT, which counts before that.
+        """
+        mine = self._sent_by_default if self._declared is None else self._declared
+        if not mine:
+            logger.warning(
+                "The User-Agent %(header)r names no crawler: no group of a robots.txt but "
+                'that for everyone ("*") is about this crawl. Say who it is: USER_AGENT = '
+                '"ExampleBot/1.0 (+https://www.example.com/bot.html)", or REP_AGENT_TOKENS = '
+                '["ExampleBot"]',
+                {"header": named or header},
+                extra={"spider": spider},
+            )
+        elif not any(token.lower() in header.lower() for token in mine):
+            logger.warning(
+                "The User-Agent that is sent, %(header)r, has none of the product tokens in it "
+                "by which groups of a robots.txt are chosen, %(tokens)s (RFC 9309 §2.2.1: it "
+                "should). Site owners cannot address who they see: put one into USER_AGENT, "
+                'such as "%(token)s/1.0 (+https://www.example.com/bot.html)"',
+                {"header": header, "tokens": ", ".join(mine), "token": mine[0]},
+                extra={"spider": spider},
+            )
 
     def of(self, request: Request) -> tuple[str, ...]:
         """The tokens for *request*.
@@ -47,7 +77,11 @@ class AgentTokens:
         Raises :exc:`ValueError` for a token in its meta that no group can name.
         """
         if AGENT_TOKENS in request.meta:
-            return tokens(request.meta[AGENT_TOKENS])
+            value = request.meta[AGENT_TOKENS]
+            try:
+                return tokens(value)
+            except ValueError as error:
+                raise ValueError(f"request.meta[{AGENT_TOKENS!r}] = {value!r}: {error}") from None
         if self._declared is not None:
             return self._declared
         # Mostly there are none so far, and to look one up takes a while.

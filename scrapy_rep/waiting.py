@@ -27,10 +27,10 @@ from weakref import WeakSet
 from scrapy import Request, signals
 from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import maybe_deferred_to_future
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import CancelledError, Deferred
 from twisted.python.failure import Failure
 
-from scrapy_rep.places import CrawlStopping
+from scrapy_rep.exceptions import CrawlStopping
 from scrapy_rep.rep.text import printable
 from scrapy_rep.stats import count, highest
 
@@ -98,7 +98,7 @@ class WaitingRoom:
     async def wait(self, event: Deferred[_T], seconds: float | None = None) -> _T | None:
         """What *event* brings; ``None`` if *seconds* are over or the crawl stops before.
 
-        *event* fails only with :exc:`~scrapy_rep.places.CrawlStopping`.
+        *event* fails only with :exc:`~scrapy_rep.CrawlStopping`.
         """
         brought: list[_T] = []
         woken: Deferred[None] = Deferred()
@@ -108,7 +108,7 @@ class WaitingRoom:
             _wake(woken)
 
         def bring_nothing(failure: Failure) -> None:
-            failure.trap(CrawlStopping)  # type: ignore[no-untyped-call]
+            failure.trap(CrawlStopping, CancelledError)  # type: ignore[no-untyped-call]
             _wake(woken)
 
         event.addCallbacks(bring, bring_nothing)

@@ -46,27 +46,17 @@ def test_the_robots_txt_itself_is_always_allowed(crawler: Crawler) -> None:
     assert rules.verdict(url, "x").reason is Reason.OTHER_PARSER
 
 
-class _WithoutDelay:
+class _KnowsOne:
     def allowed(self, url: str | bytes, user_agent: str | bytes) -> bool:
-        return True
+        return user_agent == "ExampleBot"
 
 
-def test_a_parser_need_not_know_of_crawl_delays() -> None:
-    # As before Scrapy 2.18.
-    rules = ForeignRules(_WithoutDelay(), RFC9309)  # type: ignore[arg-type]
-    assert rules.crawl_delay("x") is None
-
-
-class _WithDelay(_WithoutDelay):
-    def crawl_delay(self, user_agent: str | bytes) -> float | None:
-        return {"ExampleBot": 3.0}.get(str(user_agent))
-
-
-def test_a_parser_may_know_of_crawl_delays() -> None:
-    rules = ForeignRules(_WithDelay(), RFC9309)  # type: ignore[arg-type]
-    assert rules.crawl_delay("ExampleBot") == 3.0
-    assert rules.crawl_delay(["ExampleBot", "x"]) == 3.0
-    assert rules.crawl_delay([]) is None
+def test_the_most_preferred_agent_is_asked_about() -> None:
+    rules = ForeignRules(_KnowsOne(), RFC9309)  # type: ignore[arg-type]
+    assert rules.allowed("https://a/", "ExampleBot")
+    assert rules.allowed("https://a/", ["ExampleBot", "x"])
+    assert not rules.allowed("https://a/", ["x", "ExampleBot"])
+    assert not rules.allowed("https://a/", [])
 
 
 # -- what a body would cost ---------------------------------------------------------

@@ -58,9 +58,6 @@ class RaisesWhenAsked(RobotParser):
         type(self).asked += 1
         raise RuntimeError("cannot answer")
 
-    def crawl_delay(self, user_agent: str | bytes) -> float | None:
-        raise RuntimeError("cannot say")
-
 
 class CannotBeInstalled(RobotParser):
     @classmethod
@@ -122,7 +119,8 @@ def test_ours_reads_by_default(caplog: pytest.LogCaptureFixture) -> None:
     rules = reading.reader.read(ORIGIN, fetched(BODY))
     assert rules.verdict(PRIVATE, "x").line == 2
     assert rules.allowed(PUBLIC, "x")
-    assert rules.crawl_delay("x") == 3.0
+    assert rules.robots is not None
+    assert rules.robots.crawl_delay("x") == 3.0
     assert isinstance(rules.robot_parser, RepRobotParser)
     assert reading.stats == {}
     assert warnings(caplog) == []
@@ -200,11 +198,24 @@ def test_a_parser_that_raises_is_never_asked_again() -> None:
     assert RaisesWhenAsked.asked == 1
 
 
-def test_a_crawl_delay_that_raises_hands_over_too() -> None:
-    # Scrapy's parsers know of delays since 2.18 only; ours does, whatever the version.
-    reading = Reading(ROBOTSTXT_PARSER=RaisesWhenAsked, REP_FALLBACK_PARSER=RepRobotParser)
-    assert reading.reader.read(ORIGIN, fetched(BODY)).crawl_delay("x") == 3.0
-    assert reading.stats == {"parser_error_count/RaisesWhenAsked": 1}
+@pytest.mark.parametrize("parser", [ProtegoRobotParser, RaisesWhenReading])
+def test_what_are_no_rules_is_read_by_ours(parser: type[RobotParser]) -> None:
+    rules = Reading(ROBOTSTXT_PARSER=parser).reader.read(ORIGIN, fetched(BODY))
+    assert rules.robots is not None
+    assert rules.robots.crawl_delay("x") == 3.0
+    assert rules.robots is rules.robots
+
+
+@pytest.mark.parametrize("parser", [ProtegoRobotParser, RepRobotParser])
+def test_if_ours_fails_there_is_nothing_but_rules(
+    ours_fails: None, parser: type[RobotParser]
+) -> None:
+    reading = Reading(ROBOTSTXT_PARSER=parser)
+    rules = reading.reader.read(ORIGIN, fetched(BODY))
+    assert not rules.allowed(PRIVATE, "x")
+    assert rules.robots is None
+    assert rules.robots is None
+    assert reading.stats == {"parser_error_count/scrapy_rep.parser.RepRobotParser": 1}
 
 
 def test_the_log_says_what_to_report(caplog: pytest.LogCaptureFixture) -> None:
@@ -227,13 +238,13 @@ def test_the_log_says_what_to_report(caplog: pytest.LogCaptureFixture) -> None:
     ("parser", "asked"),
     [
         (RaisesWhenReading, " when reading it; "),
-        (RaisesWhenAsked, " when asked about Crawl-delay for *; "),
+        (RaisesWhenAsked, f" when asked about {PRIVATE} for *; "),
     ],
 )
 def test_the_log_says_when_it_failed(
     parser: type[RobotParser], asked: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    Reading(ROBOTSTXT_PARSER=parser).reader.read(ORIGIN, fetched(BODY)).crawl_delay([])
+    Reading(ROBOTSTXT_PARSER=parser).reader.read(ORIGIN, fetched(BODY)).allowed(PRIVATE, [])
     assert asked in warnings(caplog)[0]
 
 
@@ -258,7 +269,6 @@ def test_an_origin_whose_file_no_parser_can_read_is_refused(ours_fails: None) ->
     assert not rules.allowed(PUBLIC, "x")
     assert rules.verdict(ITSELF, "x") == Verdict(True, Reason.ROBOTS_TXT_ITSELF)
     assert rules.allowed(ITSELF, "x")
-    assert rules.crawl_delay("x") is None
     assert rules.robot_parser is None
     assert reading.stats == {
         "parser_error_count/scrapy_rep.parser.RepRobotParser": 1,

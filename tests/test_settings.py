@@ -15,7 +15,16 @@ from scrapy_rep.exceptions import ConfigurationError
 from scrapy_rep.parser import RepRobotParser
 from scrapy_rep.rep.dialects import GOOGLE, RFC9309, Access, WhenUnreachable
 from scrapy_rep.rep.freshness import Bounds
-from scrapy_rep.settings import DEFAULTS, FeedSpec, RepSettings, obeys_robotstxt, tokens
+from scrapy_rep.rep.lines import Field
+from scrapy_rep.rep.wishes import Heeded
+from scrapy_rep.settings import (
+    DEFAULTS,
+    FeedSpec,
+    RepSettings,
+    VisitTime,
+    obeys_robotstxt,
+    tokens,
+)
 from scrapy_rep.stores.open import StoreSpec
 
 
@@ -43,6 +52,17 @@ def test_the_defaults() -> None:
     assert settings.store == StoreSpec(in_memory=False)
     assert settings.when_unreachable is WhenUnreachable.DISALLOW
     assert settings.unreachable_grace == 30 * 86_400
+    assert settings.heeded == Heeded(frozenset({Field.CRAWL_DELAY, Field.REQUEST_RATE}))
+    assert settings.crawl_delay_max == 60
+    assert settings.visit_time is VisitTime.OFF
+    assert not settings.autothrottle
+
+
+PACING = frozenset({Field.CRAWL_DELAY, Field.REQUEST_RATE, Field.VISIT_TIME})
+
+
+def heeded(*purposes: str) -> Heeded:
+    return Heeded(PACING - {Field.VISIT_TIME}, purposes)
 
 
 ACCEPTED: list[tuple[str, Any, str, Any]] = [
@@ -72,6 +92,15 @@ ACCEPTED: list[tuple[str, Any, str, Any]] = [
         "compare_with",
         (RepRobotParser,),
     ),
+    ("REP_CRAWL_DELAY", False, "heeded", Heeded(frozenset({Field.REQUEST_RATE}))),
+    ("REP_CRAWL_DELAY", "0", "heeded", Heeded(frozenset({Field.REQUEST_RATE}))),
+    (
+        "REP_CRAWL_DELAY",
+        "True",
+        "heeded",
+        Heeded(frozenset({Field.CRAWL_DELAY, Field.REQUEST_RATE})),
+    ),
+    ("REP_CRAWL_DELAY_MAX", "2.5", "crawl_delay_max", 2.5),
     ("REP_DIALECT", "google", "dialect", GOOGLE),
     ("REP_FALLBACK_PARSER", None, "fallback_parser", None),
     ("REP_FALLBACK_PARSER", "", "fallback_parser", None),
@@ -88,6 +117,10 @@ ACCEPTED: list[tuple[str, Any, str, Any]] = [
     ("REP_MAX_FETCHES", "8", "max_fetches", 8),
     ("REP_MAX_WAITING", 1, "max_waiting", 1),
     ("REP_MIN_AGE", "1", "min_age", 1.0),
+    ("REP_PURPOSES", "search", "heeded", heeded("search")),
+    ("REP_PURPOSES", "search, ai-train", "heeded", heeded("search", "ai-train")),
+    ("REP_PURPOSES", ["train-ai"], "heeded", heeded("train-ai")),
+    ("REP_REQUEST_RATE", 0, "heeded", Heeded(frozenset({Field.CRAWL_DELAY}))),
     ("REP_RETRY_DELAY", 0.5, "retry_delay", 0.5),
     ("REP_RETRY_MAX_DELAY", 5, "retry_max_delay", 5.0),
     ("REP_STORE", "memory", "store", StoreSpec(in_memory=True)),
@@ -95,6 +128,10 @@ ACCEPTED: list[tuple[str, Any, str, Any]] = [
     ("REP_UNREACHABLE", "defer", "when_unreachable", WhenUnreachable.DEFER),
     ("REP_UNREACHABLE", "", "when_unreachable", WhenUnreachable.DISALLOW),
     ("REP_UNREACHABLE_GRACE", 86_400, "unreachable_grace", 86_400.0),
+    ("REP_VISIT_TIME", "wait", "visit_time", VisitTime.WAIT),
+    ("REP_VISIT_TIME", "refuse", "heeded", Heeded(PACING)),
+    ("AUTOTHROTTLE_ENABLED", True, "autothrottle", True),
+    ("DOWNLOAD_DELAY", "1.5", "download_delay", 1.5),
     (
         "REP_STATUS_OVERRIDES",
         {429: "unreachable", "403": "disallow", 500: "allow", 401: "unavailable"},
@@ -155,6 +192,16 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("REP_COMPARE_WITH", None, "accepted: a list of import paths"),
     ("REP_COMPARE_WITH", ["protego.Protego"], "accepted: the import path of a subclass"),
     ("REP_COMPARE_WITH", "no.such.Parser", "accepted: the import path of a subclass"),
+    ("REP_CRAWL_DELAY", "yes", "accepted: True or False"),
+    ("REP_CRAWL_DELAY", 3.0, "accepted: True or False"),
+    ("REP_CRAWL_DELAY", None, "accepted: True or False"),
+    ("REP_REQUEST_RATE", [], "accepted: True or False"),
+    ("REP_VISIT_TIME", True, "accepted: off, wait, refuse"),
+    ("REP_VISIT_TIME", None, "accepted: off, wait, refuse"),
+    ("REP_PURPOSES", 1, "accepted: a list of purposes, such as ai-input, ai-train, ai-use"),
+    ("REP_PURPOSES", ["Search"], "accepted: a list of purposes"),
+    ("REP_PURPOSES", ["search=no"], "accepted: a list of purposes"),
+    ("REP_PURPOSES", [None], "accepted: a list of purposes"),
     ("REP_DIALECT", "RFC9309", "accepted: rfc9309, google"),
     ("REP_DIALECT", None, "accepted: rfc9309, google"),
     ("REP_DIALECT", ["google"], "accepted: rfc9309, google"),
@@ -167,6 +214,7 @@ REFUSED: list[tuple[str, Any, str]] = [
     *(
         (name, value, SECONDS)
         for name in (
+            "REP_CRAWL_DELAY_MAX",
             "REP_FETCH_TIMEOUT",
             "REP_MAX_AGE",
             "REP_MAX_WAIT",
@@ -273,3 +321,12 @@ def test_a_feed_needs_a_storage(storages: dict[str, Any], says: str) -> None:
 def test_tokens_are_refused_on_their_own_too() -> None:
     with pytest.raises(ValueError, match="'a b' is no product token"):
         tokens(["a b"])
+
+
+def test_a_purpose_that_nobody_has_defined_is_warned_about(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    assert read(REP_PURPOSES=["search", "ai_train"]).heeded.purposes == ("search", "ai_train")
+    (warning,) = caplog.messages
+    assert "'ai_train'" in warning
+    assert "ai-train" in warning

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -70,6 +71,41 @@ def test_the_first_that_is_set_says_who_we_are(
     assert tokens_of(request(meta, user_agent), spider=spider, **_all_from(first)) == tokens
 
 
+# Google's crawlers have such: the token may stand anywhere in a comment.
+HEADERS: dict[str, tuple[str, ...]] = {
+    "ExampleBot": ("ExampleBot",),
+    "ExampleBot/1.0": ("ExampleBot",),
+    "ExampleBot/1.0 (+https://www.example.com/bot.html)": ("ExampleBot",),
+    "Example-Bot_2 (compatible; OtherBot/1.0)": ("Example-Bot_2",),
+    "  ExampleBot/1.0": ("ExampleBot",),
+    "Mozilla/5.0 (compatible; ExampleBot/2.1; +http://www.example.com/bot.html)": ("ExampleBot",),
+    "mozilla/5.0 (X11; compatible; ExampleBot)": ("ExampleBot",),
+    "Mozilla/5.0 AppleWebKit/537.36 (KHTML; compatible; ExampleBot/2.1) Chrome/1 Safari/1": (
+        "ExampleBot",
+    ),
+    BROWSER: (),
+    "Mozilla/5.0": (),
+    "(ExampleBot)": (),
+    "": (),
+}
+
+SOURCES: dict[str, Callable[[str], dict[str, Any]]] = {
+    "request header": lambda header: {"user_agent": header},
+    "DEFAULT_REQUEST_HEADERS": lambda header: {"DEFAULT_REQUEST_HEADERS": {"User-Agent": header}},
+    "spider.user_agent": lambda header: {"spider": {"user_agent": header}},
+    "USER_AGENT": lambda header: {"USER_AGENT": header},
+    "ROBOTSTXT_USER_AGENT": lambda header: {"ROBOTSTXT_USER_AGENT": header},
+}
+
+
+@pytest.mark.parametrize(("header", "expected"), HEADERS.items())
+@pytest.mark.parametrize("source", SOURCES)
+def test_what_a_user_agent_names(source: str, header: str, expected: tuple[str, ...]) -> None:
+    given = {"USER_AGENT": ""} | SOURCES[source](header)
+    asking = request(user_agent=given.pop("user_agent", None))
+    assert tokens_of(asking, **given) == expected
+
+
 def test_scrapys_own_user_agent_names_scrapy() -> None:
     assert tokens_of(request()) == ("Scrapy",)
 
@@ -100,5 +136,49 @@ def test_a_spiders_token_that_no_group_can_name_stops_the_start(value: object) -
 
 
 def test_a_requests_token_that_no_group_can_name_is_refused() -> None:
-    with pytest.raises(ValueError, match="is no product token"):
+    with pytest.raises(
+        ValueError,
+        match=r"^request\.meta\['robots_agent_tokens'\] = 'Example Bot': .* is no product token",
+    ):
         tokens_of(request({"robots_agent_tokens": "Example Bot"}))
+
+
+# -- what servers can tell from the User-Agent ---------------------------------------
+
+UNSEEN = "has none of the product tokens in it"
+NAMELESS = "names no crawler"
+
+
+@pytest.mark.parametrize(
+    ("settings", "spider", "warning"),
+    [
+        ({}, {}, None),
+        ({"USER_AGENT": "ExampleBot/1.0"}, {}, None),
+        ({"USER_AGENT": "examplebot/1.0", "REP_AGENT_TOKENS": "ExampleBot"}, {}, None),
+        (
+            {"USER_AGENT": "ExampleBot/1", "REP_AGENT_TOKENS": ["ExampleBot-News", "ExampleBot"]},
+            {},
+            None,
+        ),
+        ({"USER_AGENT": BROWSER}, {}, NAMELESS),
+        ({"USER_AGENT": ""}, {}, NAMELESS),
+        ({"USER_AGENT": BROWSER, "REP_AGENT_TOKENS": "ExampleBot"}, {}, UNSEEN),
+        ({"USER_AGENT": BROWSER, "ROBOTSTXT_USER_AGENT": "ExampleBot/1"}, {}, UNSEEN),
+        ({"REP_AGENT_TOKENS": "ExampleBot"}, {}, UNSEEN),
+        ({}, {"robots_agent_tokens": "ExampleBot"}, UNSEEN),
+        ({}, {"user_agent": BROWSER}, NAMELESS),
+        ({"ROBOTSTXT_USER_AGENT": BROWSER}, {}, f"'{BROWSER}' {NAMELESS}"),
+        ({"USER_AGENT": BROWSER}, {"user_agent": "ExampleBot/1"}, None),
+        ({"DEFAULT_REQUEST_HEADERS": {"User-Agent": BROWSER}}, {"user_agent": "A/1"}, NAMELESS),
+    ],
+)
+def test_what_is_warned_about_at_start(
+    caplog: pytest.LogCaptureFixture,
+    settings: dict[str, Any],
+    spider: dict[str, Any],
+    warning: str | None,
+) -> None:
+    tokens_of(request(), spider=spider, **settings)
+    said = [record.getMessage() for record in caplog.records]
+    assert len(said) == (warning is not None)
+    assert all(str(warning) in message and "USER_AGENT" in message for message in said)

@@ -51,7 +51,7 @@ with LoopbackServers() as servers:
     process = AsyncCrawlerProcess(
         {
             "ADDONS": {"scrapy_rep.Addon": 500},
-            "REP_AGENT_TOKENS": "ExampleBot-News",
+            "USER_AGENT": "ExampleBot-News/1.0 (+https://www.example.com/bot.html)",
             "REP_COMPARE_WITH": ["scrapy.robotstxt.ProtegoRobotParser"],
             "REP_COMPARE_FEED": "stdout:",
             "REP_STORE": "memory",

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from enum import Enum
 from itertools import repeat
 from typing import NamedTuple
@@ -119,6 +119,16 @@ def read_records(body: bytes, dialect: Dialect) -> list[Record]:
     end a group. No octets make it raise.
     """
     return records_of(_text(body, dialect), 1, dialect)
+
+
+def may_have(body: bytes, dialect: Dialect, fields: Collection[Field]) -> bool:
+    """Whether *body* may have records of *fields*.
+
+    Quick, for files that have none: it looks for their keys anywhere. Only for
+    fields whose keys nobody misspells.
+    """
+    text = _text(body, dialect).lower()
+    return any(field.value.encode() in text for field in fields)
 
 
 #: A user-agent line, its number and value, and the text of the lines from there

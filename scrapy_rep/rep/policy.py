@@ -9,8 +9,11 @@ from .access import FetchResult
 from .agents import Agents
 from .dialects import Access, Dialect, WhenUnreachable
 from .facts import Copy, Facts
+from .pace import Pace
+from .robotstxt import RobotsTxt
 from .urls import Origin, is_robots_txt
 from .verdict import Reason, Verdict
+from .wishes import Wishes
 
 
 class Rules(Protocol):
@@ -21,9 +24,6 @@ class Rules(Protocol):
 
     def verdict(self, url: str, agents: Agents) -> Verdict:
         """The same, with what it rests on."""
-
-    def crawl_delay(self, agents: Agents) -> float | None:
-        """Seconds that *agents* are asked to wait between requests."""
 
 
 _DEFER = WhenUnreachable.DEFER
@@ -38,7 +38,9 @@ _REASONS = {
 class Policy:
     """What holds for an origin from now until *until*, and what it rests on.
 
-    *rules* is ``None`` unless *access* is successful. *facts* is what fetches
+    *rules* is ``None`` unless *access* is successful, and so are *robots*, the file
+    as this package reads it, whoever read the rules, and *wishes*, what it asks for
+    beyond them, as far as the crawl heeds it; most files ask for nothing. *facts* is what fetches
     have told, *copy* the answer in it that is in use, if one is. *due* says
     that it is time to fetch again, though this may still be used. Times are
     seconds since the epoch.
@@ -54,6 +56,8 @@ class Policy:
     due: bool = False
     #: What becomes of requests while the access result is "unreachable".
     when_unreachable: WhenUnreachable = WhenUnreachable.DISALLOW
+    robots: RobotsTxt | None = None
+    wishes: Wishes | None = None
 
     @property
     def url(self) -> str:
@@ -88,6 +92,19 @@ class Policy:
         return self.access is Access.UNREACHABLE and self.when_unreachable is _DEFER
 
     @property
+    def sitemaps(self) -> tuple[str, ...]:
+        """The values of the Sitemap lines, untrusted text; see :attr:`RobotsTxt.sitemaps`."""
+        return self.robots.sitemaps if self.robots is not None else ()
+
+    def crawl_delay(self, agents: Agents) -> float | None:
+        """The Crawl-delay for *agents* in seconds, as the file has it."""
+        return self.robots.crawl_delay(agents) if self.robots is not None else None
+
+    def pace(self, agents: Agents) -> Pace:
+        """How fast and when *agents* are asked to come, as far as the crawl heeds it."""
+        return self.wishes.pace(agents) if self.wishes is not None else Pace()
+
+    @property
     def _last(self) -> FetchResult:
         known = self.copy or self.facts.outage
         assert known is not None
@@ -113,6 +130,30 @@ class Policy:
             age=age,
             detail=self.detail,
         )
+
+    def objection(self, url: str, agents: Agents, now: float) -> Verdict | None:
+        """The verdict against *url*, which is allowed, by what the crawl heeds beyond rules."""
+        if self.robots is None or self.wishes is None or is_robots_txt(url, self.dialect):
+            return None
+        age = max(0.0, now - self.fetched_at)
+        record = self.wishes.refusal(url, agents)
+        if record is not None:
+            above = record.lines_of_agents
+            names = (name for name in self.robots.lines_naming(agents) if name.line in above)
+            return Verdict(
+                False,
+                Reason.PURPOSE,
+                group=tuple(names),
+                origin=self.origin,
+                age=age,
+                detail="no purpose of this crawl is left",
+                record=record,
+            )
+        pace = self.wishes.pace(agents)
+        if not pace.seconds_until_open(now):
+            return None
+        times = ", ".join(map(str, pace.visit_times))
+        return Verdict(False, Reason.VISIT_TIME, origin=self.origin, age=age, detail=times)
 
     def _allows_all(self) -> bool:
         if self.access is Access.UNREACHABLE:

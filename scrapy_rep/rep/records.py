@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from .agents import group_name
 from .dialects import Dialect
 from .lines import REP_FIELDS, Field, read_line, read_records, split_lines
+from .text import printable
 from .urls import InvalidURL, Origin
 from .verdict import AgentLine
 
@@ -126,6 +127,9 @@ class OtherRecord:
     # A tuple for each record would be quadratic: 4 GB for a hostile file.
     _group: Sequence[AgentLine] = dataclasses.field(repr=False, compare=False)
     _above: int = dataclasses.field(repr=False, compare=False)
+
+    def __str__(self) -> str:
+        return f"{printable(self.key)}: {printable(self.raw)}".rstrip()
 
     @property
     def agents(self) -> tuple[AgentLine, ...]:

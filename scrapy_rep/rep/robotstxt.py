@@ -31,7 +31,7 @@ from .urls import (
     rest_to_match,
     site_of,
 )
-from .verdict import Reason, Verdict
+from .verdict import AgentLine, Reason, Verdict
 
 # What is made when first asked for is kept for as many agents, and as many
 # lines; a crawl asks for one or two.
@@ -153,8 +153,7 @@ class RobotsTxt:
             return Verdict(True, Reason.NO_GROUP)
         weight = self._rules_for(agents).decide(path)
         if weight == NO_RULE:
-            lines = tuple(chain.from_iterable(group.agents for group in groups))
-            return Verdict(True, Reason.NO_RULE, group=lines)
+            return Verdict(True, Reason.NO_RULE, group=self.lines_naming(agents))
         rule = self._rule(line_of(weight))
         group = next(group for group in groups if rule.line <= group.last_line)
         return Verdict(
@@ -201,8 +200,12 @@ class RobotsTxt:
         """
         return tuple(self._records_for(agents, fields))
 
+    def lines_naming(self, agents: Agents) -> tuple[AgentLine, ...]:
+        """The user-agent lines through which groups are about *agents*."""
+        return tuple(chain.from_iterable(group.agents for group in self._groups_about(agents)))
+
     def _records_for(self, agents: Agents, fields: Collection[Field]) -> Iterator[OtherRecord]:
-        ours = sorted(line for group in self._groups_about(agents) for _, line in group.agents)
+        ours = sorted(line for _, line in self.lines_naming(agents))
         for record in read_other_records(self.body, self.dialect, fields):
             above = record.lines_of_agents
             if bisect_left(ours, above.start) < bisect_left(ours, above.stop):

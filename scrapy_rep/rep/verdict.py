@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from .matching import Rule
 from .text import printable
 from .urls import ROBOTS_TXT, Origin
+
+if TYPE_CHECKING:
+    from .records import OtherRecord
 
 
 class Reason(Enum):
@@ -34,6 +37,12 @@ class Reason(Enum):
     UNREADABLE = "unreadable"
     #: The URL has no origin, so nothing can be known about it.
     INVALID_URL = "invalid-url"
+    #: URLs of this scheme have no robots.txt.
+    OTHER_SCHEME = "other-scheme"
+    #: The site refuses every purpose of the crawl: :attr:`Verdict.record`.
+    PURPOSE = "purpose"
+    #: The site asks to be visited at other times of the day.
+    VISIT_TIME = "visit-time"
 
 
 class AgentLine(NamedTuple):
@@ -52,6 +61,7 @@ class Verdict:
     *merged* says that the rule is about us only because a record that is not
     of the standard, such as Crawl-delay, ends no group (RFC 9309 §2.2.4): it
     stands between our user-agent lines and others, right above the rules.
+    *record* is what decided where that is no rule, and so is about a purpose.
     *age* is that of the copy of robots.txt in seconds; *detail* what is known
     beyond *reason*, for people. All text in it is safe to print.
     """
@@ -64,11 +74,13 @@ class Verdict:
     age: float | None = None
     detail: str = ""
     merged: bool = False
+    record: OtherRecord | None = None
 
     @property
     def line(self) -> int:
         """The line that decided, from 1; 0 where no line did."""
-        return self.rule.line if self.rule else 0
+        decided = self.rule or self.record
+        return decided.line if decided else 0
 
     def __str__(self) -> str:
         answer = "allowed" if self.allowed else "disallowed"
@@ -76,10 +88,10 @@ class Verdict:
 
     def _because(self) -> str:
         where = printable(self.origin.robots_url) if self.origin else ROBOTS_TXT[1:]
-        if self.reason is Reason.RULE:
+        if decided := self.rule or self.record:
             names = ", ".join(dict.fromkeys(printable(agent.name) for agent in self.group))
-            by = f'by "{self.rule}" (line {self.line}, group {names}) of {where}'
-            return f"{by}; {_MERGED}" if self.merged else by
+            by = f'by "{decided}" (line {self.line}, group {names}) of {where}'
+            return "; ".join(filter(None, (by, _MERGED if self.merged else "", self.detail)))
         text = _SENTENCES[self.reason].format(where=where)
         return f"{text} ({self.detail})" if self.detail else text
 
@@ -96,4 +108,7 @@ _SENTENCES = {
     Reason.OTHER_PARSER: "by another parser's reading of {where}",
     Reason.UNREADABLE: "because no parser could read {where}",
     Reason.INVALID_URL: "because the URL has no robots.txt",
+    Reason.OTHER_SCHEME: "because URLs of this scheme have no robots.txt",
+    Reason.PURPOSE: "because {where} refuses every purpose of this crawl",
+    Reason.VISIT_TIME: "because {where} asks for visits at other times",
 }

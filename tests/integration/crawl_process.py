@@ -12,7 +12,7 @@ import resource
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from scrapy.utils.defer import deferred_from_coro
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
-from scrapy_rep import RobotsForbidden, RobotsTxt
+from scrapy_rep import RepMiddleware, RobotsForbidden, RobotsTxt
 from scrapy_rep.stores.base import pause
 
 # Loop set-ups by name: settings that make them.
@@ -91,6 +91,8 @@ class JobSpider(scrapy.Spider):
             await pause(0.5)
         if self.files:
             yield {"file_urls": self.files}
+        for url in self.consult:
+            await self.ask_middleware(url)
         for url in self.job.get("warm_up", []):
             yield self.request({"url": url}, self.warmed_up)
         if not self.warm:
@@ -141,6 +143,17 @@ class JobSpider(scrapy.Spider):
     # For a media pipeline to download.
     files: tuple[str, ...] = ()
     asking: Any = None
+
+    # What the middleware is asked about before any request.
+    consult: Sequence[str] = ()
+
+    async def ask_middleware(self, url: str) -> None:
+        middleware = self.crawler.get_downloader_middleware(RepMiddleware)
+        assert middleware is not None
+        verdict = await middleware.verdict(url)
+        assert await middleware.allowed(url) is verdict.allowed
+        outcome = "allowed" if verdict.allowed else "refused"
+        self.note(url, {"outcome": outcome, "reason": verdict.reason.value})
 
     async def ask(self) -> None:
         request = self.request({"url": self.ask_engine}, self.fetched)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -334,6 +335,29 @@ async def test_two_crawls_in_one_process_keep_to_themselves(servers: LoopbackSer
     for crawler in (await first, await second):
         assert stat(crawler, "robotstxt/forbidden") == 1
         assert stat(crawler, "robotstxt/request_count") == 1
+
+
+@pytest_twisted.ensureDeferred
+async def test_crawls_in_one_process_share_a_store_and_not_their_tokens(
+    servers: LoopbackServers, tmp_path: Path
+) -> None:
+    one = servers.serve(site(ok(GROUPS)))
+    settings = {"REP_STORE": f"sqlite:///{tmp_path}/robots.sqlite"}
+
+    def script_for(path: str) -> Callable[[ScriptedSpider], Awaitable[None]]:
+        async def script(spider: ScriptedSpider) -> None:
+            assert isinstance(await spider.ask(f"{one.url}/{path}"), Verdict)
+            assert await spider.ask(f"{one.url}/all") == 200
+
+        return script
+
+    first = Deferred.fromCoroutine(crawl(script_for("news"), settings, robots_agent_tokens="News"))
+    second = Deferred.fromCoroutine(
+        crawl(script_for("example"), settings, robots_agent_tokens="Example")
+    )
+    for crawler in (await first, await second):
+        assert stat(crawler, "robotstxt/forbidden") == 1
+    assert robots_count(one) == 1
 
 
 @pytest_twisted.ensureDeferred

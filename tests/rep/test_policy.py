@@ -7,10 +7,13 @@ import pytest
 from scrapy_rep.rep.access import FetchResult
 from scrapy_rep.rep.dialects import GOOGLE, RFC9309, Access, Dialect
 from scrapy_rep.rep.facts import Copy, Facts
+from scrapy_rep.rep.lines import Field
+from scrapy_rep.rep.pace import Pace
 from scrapy_rep.rep.policy import Policy, Rules
 from scrapy_rep.rep.robotstxt import RobotsTxt
 from scrapy_rep.rep.urls import Origin
-from scrapy_rep.rep.verdict import Reason
+from scrapy_rep.rep.verdict import AgentLine, Reason
+from scrapy_rep.rep.wishes import Heeded, Wishes
 
 ORIGIN = Origin.of("https://example.com/")
 COPY = Copy(FetchResult(ORIGIN.robots_url, 999), 900.0, 1000.0)
@@ -18,9 +21,13 @@ PAGE = "https://example.com/a"
 ITSELF = "https://example.com/robots.txt"
 
 
+HEEDED = Heeded(frozenset({Field.CRAWL_DELAY, Field.VISIT_TIME}), ("search", "ai-input"))
+
+
 def policy(
     access: Access, rules: Rules | None = None, dialect: Dialect = RFC9309, detail: str = ""
 ) -> Policy:
+    robots = rules if isinstance(rules, RobotsTxt) else None
     return Policy(
         origin=ORIGIN,
         access=access,
@@ -29,6 +36,8 @@ def policy(
         facts=Facts(ORIGIN, COPY),
         copy=Copy(FetchResult(ORIGIN.robots_url, 999, detail=detail), 900.0, 1000.0),
         until=2000.0,
+        robots=robots,
+        wishes=Wishes.of(robots, HEEDED) if robots is not None else None,
     )
 
 
@@ -80,3 +89,68 @@ def test_every_verdict_knows_its_origin_and_the_age_of_the_copy(
     rules = RobotsTxt.parse(b"") if access is Access.SUCCESSFUL else None
     found = policy(access, rules).verdict(url, "x", now)
     assert (found.origin, found.age) == (ORIGIN, age)
+
+
+# -- beyond rules -------------------------------------------------------------------
+
+NOON = 20_000.5 * 86_400
+AT_NIGHT = b"User-agent: *\nCrawl-delay: 3\nVisit-time: 2200-0559\nVisit-time: 0700-0800\n"
+NO_SEARCH = b"""
+User-agent: Other
+User-agent: ExampleBot
+Content-Usage: /a search=n, ai-use=n
+Sitemap: /s.xml
+Disallow: /b
+"""
+
+
+def test_what_a_file_says_beside_its_rules() -> None:
+    found = policy(Access.SUCCESSFUL, RobotsTxt.parse(NO_SEARCH + b"\n" + AT_NIGHT))
+    assert found.sitemaps == ("/s.xml",)
+    assert found.crawl_delay("x") == 3.0
+    assert found.crawl_delay("ExampleBot") is None
+    assert found.pace("x").delay(NOON) == 3.0
+
+
+def test_where_there_is_no_file_nothing_is_asked() -> None:
+    found = policy(Access.UNAVAILABLE)
+    assert found.sitemaps == ()
+    assert found.crawl_delay("x") is None
+    assert found.pace("x") == Pace()
+    assert found.objection(PAGE, "x", NOON) is None
+
+
+def test_no_purpose_is_left() -> None:
+    found = policy(Access.SUCCESSFUL, RobotsTxt.parse(NO_SEARCH))
+    verdict = found.objection(PAGE, ["x", "ExampleBot"], NOON)
+    assert verdict is not None
+    assert not verdict.allowed
+    assert (verdict.reason, verdict.line, verdict.rule) == (Reason.PURPOSE, 4, None)
+    assert verdict.group == (AgentLine("ExampleBot", 3),)
+    assert str(verdict) == (
+        'disallowed by "Content-Usage: /a search=n, ai-use=n" (line 4, group ExampleBot) of '
+        "https://example.com/robots.txt; no purpose of this crawl is left"
+    )
+    for url in ("https://example.com/c", ITSELF):
+        assert found.objection(url, "ExampleBot", NOON) is None
+    assert found.objection(PAGE, "x", NOON) is None
+
+
+def test_preferences_change_nothing_about_access() -> None:
+    found = policy(Access.SUCCESSFUL, RobotsTxt.parse(NO_SEARCH))
+    assert found.allowed(PAGE, "ExampleBot")
+    assert found.verdict(PAGE, "ExampleBot", NOON).allowed
+    assert not found.allowed("https://example.com/b", "ExampleBot")
+
+
+def test_other_times_of_the_day() -> None:
+    found = policy(Access.SUCCESSFUL, RobotsTxt.parse(AT_NIGHT))
+    verdict = found.objection(PAGE, "x", NOON)
+    assert verdict is not None
+    assert (verdict.allowed, verdict.reason, verdict.line) == (False, Reason.VISIT_TIME, 0)
+    assert str(verdict) == (
+        "disallowed because https://example.com/robots.txt asks for visits at other times "
+        "(22:00-05:59 UTC, 07:00-08:00 UTC)"
+    )
+    assert found.objection(PAGE, "x", NOON + 11 * 3600) is None
+    assert found.objection(ITSELF, "x", NOON) is None

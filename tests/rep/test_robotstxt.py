@@ -669,3 +669,60 @@ def test_the_verdict_does_not_depend_on_how_a_url_is_spelled(rules: list[str], t
     spellings.append(safe.replace("https://example.com", "HTTPS://Example.com:443"))
     found = robots.verdict(url, "x")
     assert [robots.verdict(spelling, "x") for spelling in spellings] == [found] * len(spellings)
+
+
+# -- Google's documented examples -------------------------------------------------------
+
+# "How Google interprets the robots.txt specification", "Order of precedence for user
+# agents": the groups, and who follows which. Its crawlers have several tokens.
+_ORDER_OF_PRECEDENCE = b"""
+user-agent: googlebot-news
+disallow: /1
+user-agent: *
+disallow: /2
+user-agent: googlebot
+disallow: /3
+"""
+# "Grouping of rules".
+_GROUPING = b"""
+user-agent: googlebot-news
+disallow: /1
+user-agent: *
+disallow: /2
+user-agent: googlebot-news
+disallow: /3
+"""
+_TRANSPARENT = b"""
+user-agent: a
+sitemap: https://example.com/sitemap.xml
+
+user-agent: b
+disallow: /1
+"""
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("body", "tokens", "refused"),
+    [
+        (_ORDER_OF_PRECEDENCE, ["googlebot-news", "googlebot"], "1"),
+        (_ORDER_OF_PRECEDENCE, ["Googlebot"], "3"),
+        (_ORDER_OF_PRECEDENCE, ["googlebot-image", "googlebot"], "3"),
+        (_ORDER_OF_PRECEDENCE, ["storebot-google"], "2"),
+        (_ORDER_OF_PRECEDENCE, ["otherbot"], "2"),
+        (_ORDER_OF_PRECEDENCE, ["otherbot-news", "otherbot"], "2"),
+        (_ORDER_OF_PRECEDENCE, ["googlebot", "googlebot-news"], "3"),
+        (_ORDER_OF_PRECEDENCE, [], "2"),
+        (_GROUPING, ["googlebot-news"], "13"),
+        (_GROUPING, ["googlebot"], "2"),
+        (_TRANSPARENT, ["a"], "1"),
+        (_TRANSPARENT, ["b"], "1"),
+        (_TRANSPARENT, ["c"], ""),
+    ],
+)
+def test_the_groups_of_googles_documentation(
+    body: bytes, tokens: list[str], refused: str, dialect: Dialect
+) -> None:
+    robots = RobotsTxt.parse(body, dialect)
+    found = [name for name in "123" if not robots.allowed(f"https://example.com/{name}", tokens)]
+    assert "".join(found) == refused

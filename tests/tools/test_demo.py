@@ -281,7 +281,7 @@ def test_log_goes_to_standard_error_when_asked_for(tmp_path: Path) -> None:
 
 def site_result(*targets: str) -> SiteResult:
     """A site with the right outcomes whose server was asked for *targets*."""
-    server = Site("http", "127.0.0.1", 8000, [Asked("GET", target, {}) for target in targets])
+    server = Site("http", "127.0.0.1", 8000, [Asked("GET", target, {}, 0.0) for target in targets])
     refusal = Verdict(False, Reason.UNREACHABLE, detail="status 500")
     site = DemoSite("site", Says(), (*allowed("/yes"), *refused("/no", because="unreachable")))
     return SiteResult(

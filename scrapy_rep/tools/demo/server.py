@@ -12,6 +12,7 @@ import contextlib
 import itertools
 import ssl
 import threading
+import time
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -24,11 +25,15 @@ _FALLBACK_ADDRESS = "127.0.0.1"
 
 
 class Asked(NamedTuple):
-    """A request that a server got. Header names are lower-case."""
+    """A request that a server got, and when, in seconds of :func:`time.monotonic`.
+
+    Header names are lower-case.
+    """
 
     method: str
     target: str
     headers: dict[str, str]
+    at: float
 
 
 #: Writes the answer to a request; the connection is closed when it returns.
@@ -159,4 +164,5 @@ async def _read_request(reader: asyncio.StreamReader) -> Asked:
     request_line, *lines = head.strip().split("\r\n")
     method, target, _ = request_line.split(" ", 2)
     fields = (line.partition(":") for line in lines)
-    return Asked(method, target, {name.lower(): value.strip() for name, _, value in fields})
+    headers = {name.lower(): value.strip() for name, _, value in fields}
+    return Asked(method, target, headers, time.monotonic())

@@ -1,0 +1,365 @@
+"""How fast requests to an origin may follow each other: Crawl-delay and Request-rate.
+
+:class:`Pacing` knows what origins ask for. That it is kept is the work of a
+:class:`Pacer`: :class:`SlotPacer` leaves it to Scrapy's download slots.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from scrapy import Request, signals
+from scrapy.core import downloader as scrapys_downloader
+from scrapy.utils.python import global_object_name
+from twisted.internet.defer import Deferred
+
+from scrapy_rep.places import LOOK, Places
+from scrapy_rep.rep.text import printable
+from scrapy_rep.rep.urls import InvalidURL, Origin
+from scrapy_rep.stats import count
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+    from scrapy_rep.rep.policy import Policy
+    from scrapy_rep.rep.wishes import Wishes
+    from scrapy_rep.settings import RepSettings
+
+logger = logging.getLogger(__name__)
+
+#: Request meta of Scrapy.
+_SLOT = "download_slot"
+_NO_AUTOTHROTTLE = "autothrottle_dont_adjust_delay"
+
+_NEVER = float("-inf")
+
+# How many different agents of one origin are remembered; then they are learnt anew.
+_MAX_AGENTS = 32
+
+# What slots take times from; older versions of Scrapy use time.time().
+_slot_clock: Callable[[], float] = time.monotonic
+if getattr(scrapys_downloader, "time", None) is time.time:
+    _slot_clock = time.time
+
+
+class Pacer(Protocol):
+    """Sees to it that requests to an origin start no sooner than they may."""
+
+    def keep(self, origin: str, delay: float, request: Request) -> Deferred[None] | None:
+        """Leave *delay* seconds before *request*, and all that follow, to *origin*.
+
+        Returns what fires when it is the turn of *request* to go on to the
+        downloader, and is cancelled if *request* no longer waits; ``None`` where it
+        may go on now.
+        """
+
+    def release(self, origin: str) -> None:
+        """*origin* asks for nothing any more."""
+
+
+@dataclass(slots=True)
+class Asked:
+    """What an origin asks of all agents that it was visited by."""
+
+    wishes: Wishes
+    #: What was last said in the log of what it asks for.
+    mentioned: float
+    agents: set[tuple[str, ...]] = field(default_factory=set)
+
+    def delay(self, now: float) -> float:
+        """Agents share the origin, so the slowest decides."""
+        return max(self.wishes.pace(agents).delay(now) for agents in self.agents)
+
+
+class Pacing:
+    """What origins ask for, and what is done about it.
+
+    *clock* gives seconds since the epoch, which Request-rate may depend on.
+    """
+
+    def __init__(
+        self,
+        crawler: Crawler,
+        settings: RepSettings,
+        clock: Callable[[], float],
+        places: Places,
+    ) -> None:
+        self._crawler = crawler
+        self._settings = settings
+        self._clock = clock
+        self._pacer: Pacer = SlotPacer(crawler, settings, places)
+        #: What origins ask for that are paced.
+        self.asked: OrderedDict[str, Asked] = OrderedDict()
+
+    def admit(
+        self, policy: Policy, request: Request, agents: tuple[str, ...]
+    ) -> Deferred[None] | None:
+        """Pace *request*, which *policy* lets *agents* make.
+
+        Returns what has to be awaited before it goes on, if anything has: see
+        :meth:`Pacer.keep`.
+        """
+        origin = str(policy.origin)
+        before = self.asked.pop(origin, None)
+        if policy.wishes is not None:
+            asked = before
+            if asked is None or asked.wishes is not policy.wishes:
+                asked = Asked(policy.wishes, before.mentioned if before else 0.0)
+            elif len(asked.agents) >= _MAX_AGENTS:
+                asked.agents.clear()
+            asked.agents.add(agents)
+            wanted = asked.delay(self._clock())
+            if wanted:
+                self._remember(origin, asked)
+                delay = min(wanted, self._settings.crawl_delay_max)
+                if before is None:
+                    count(self._crawler, "robotstxt/paced_count")
+                if wanted != asked.mentioned:
+                    asked.mentioned = wanted
+                    self._mention(policy.origin, wanted, delay)
+                return self._pacer.keep(origin, delay, request)
+        if before is not None:
+            self._pacer.release(origin)
+        return None
+
+    def _remember(self, origin: str, asked: Asked) -> None:
+        self.asked[origin] = asked
+        if len(self.asked) > self._settings.max_origins:
+            self._pacer.release(self.asked.popitem(last=False)[0])
+
+    def _mention(self, origin: Origin, wanted: float, delay: float) -> None:
+        capped = delay < wanted
+        if capped:
+            count(self._crawler, "robotstxt/paced_capped_count")
+        logger.log(
+            logging.INFO if capped else logging.DEBUG,
+            "%(url)s asks for %(wanted)g s between two requests: %(delay)g s are left%(because)s",
+            {
+                "url": printable(origin.robots_url),
+                "wanted": wanted,
+                "delay": delay,
+                "because": " (REP_CRAWL_DELAY_MAX)" if capped else "",
+            },
+            extra={"spider": self._crawler.spider},
+        )
+
+
+# -- by download slots ----------------------------------------------------------
+
+
+class SlotPacer:
+    """Gives download slots the delays that origins ask for.
+
+    When a request has come to its slot, whichever that is: slots may be chosen by
+    anyone, are dropped when they are idle, and made anew. Two origins that share
+    a slot get the longer delay.
+
+    A delay is counted from the end of a download, so that a server never sees two
+    requests closer together, however long each took to get there.
+
+    In the queue of a slot there is one request at a time: it would hold a place of
+    CONCURRENT_REQUESTS there, and a crawl that stops would wait for it. The others
+    wait for their turn.
+    """
+
+    def __init__(self, crawler: Crawler, settings: RepSettings, places: Places) -> None:
+        self._crawler = crawler
+        self._settings = settings
+        #: Those who wait for their turn, by the key of their slot.
+        self._lines: dict[str, _Line] = {}
+        places.on_look(self._call_next_of_all)
+        #: Seconds, by origin.
+        self._delays: dict[str, float] = {}
+        #: By the slot's key, the one not used for longest first.
+        self._slots: OrderedDict[str, _PacedSlot] = OrderedDict()
+        #: Requests under way that AutoThrottle is kept from.
+        self._marked: set[Request] = set()
+        self._started = False
+
+    def keep(self, origin: str, delay: float, request: Request) -> Deferred[None] | None:
+        """Leave *delay* seconds between two requests to *origin*: see :class:`Pacer`."""
+        if not self._started:
+            self._start()
+        self._delays[origin] = delay
+        if "redirect_urls" in request.meta:
+            self._leave_slot_of_redirect(request)
+        key_of = getattr(self._downloader, "get_slot_key", None)
+        if key_of is None:
+            return None
+        key = key_of(request)
+        line = self._lines.setdefault(key, _Line())
+        if not line.waiting and self._may_call(key, line):
+            line.called_at = time.monotonic()
+            return None
+        turn: Deferred[None] = Deferred(line.waiting.remove)
+        line.waiting.append(turn)
+        return turn
+
+    def _may_call(self, key: str, line: _Line) -> bool:
+        """Whether another request may go on to the slot of *key*."""
+        slot = self._slot(key)
+        # Who has been called last may not have come to the slot yet, or may never come.
+        is_awaited = time.monotonic() - line.called_at <= LOOK
+        return not is_awaited and (slot is None or not slot.queue)
+
+    def _call_next(self, key: str) -> None:
+        line = self._lines.get(key)
+        if line is None or not self._may_call(key, line):
+            return
+        if not line.waiting:
+            del self._lines[key]
+            return
+        line.called_at = time.monotonic()
+        line.waiting.popleft().callback(None)
+
+    def _call_next_of_all(self) -> None:
+        for key in list(self._lines):
+            self._call_next(key)
+
+    def release(self, origin: str) -> None:
+        """Let the slots that *origin* was in be as they were, if no other wants it."""
+        self._delays.pop(origin, None)
+        for key, paced in list(self._slots.items()):
+            if paced.asked.pop(origin, None) is not None:
+                if paced.asked:
+                    paced.apply()
+                else:
+                    paced.restore()
+                    del self._slots[key]
+
+    def _start(self) -> None:
+        # Only now: most crawls come to no origin that asks.
+        self._started = True
+        if not hasattr(self._downloader, "slots"):
+            logger.warning(
+                "%(downloader)s has no download slots: no Crawl-delay and no Request-rate is kept",
+                {"downloader": global_object_name(type(self._downloader))},
+                extra={"spider": self._crawler.spider},
+            )
+            return
+        connect = self._crawler.signals.connect
+        connect(self._reached_downloader, signals.request_reached_downloader)
+        connect(self._downloaded, signals.response_downloaded)
+        connect(self._left_downloader, signals.request_left_downloader)
+
+    @property
+    def _downloader(self) -> Any:
+        assert self._crawler.engine is not None
+        return self._crawler.engine.downloader
+
+    def _slot(self, key: str | None) -> Any:
+        return getattr(self._downloader, "slots", {}).get(key)
+
+    def _leave_slot_of_redirect(self, request: Request) -> None:
+        """Scrapy leaves a request that is redirected in the slot of the first host."""
+        key_of = getattr(self._downloader, "get_slot_key", None)
+        slot = request.meta.get(_SLOT)
+        if slot is None or key_of is None:
+            return
+        if any(slot == key_of(Request(url)) for url in request.meta["redirect_urls"]):
+            del request.meta[_SLOT]
+
+    def _reached_downloader(self, request: Request) -> None:
+        """*request* has a slot, and is about to be put into the queue of that."""
+        key = request.meta.get(_SLOT)
+        slot = self._slot(key)
+        if key is None or slot is None:
+            return
+        if key in self._lines:
+            self._lines[key].called_at = _NEVER
+        paced = self._slots.pop(key, None)
+        if paced is not None and paced.slot is not slot:
+            paced = None
+        origin = _origin(request)
+        if origin in self._delays:
+            if paced is None:
+                paced = _PacedSlot(slot, self._own_delay(key, slot))
+            paced.asked[origin] = self._delays[origin]
+        if paced is None:
+            return
+        if paced.apply():
+            # Or it would wait by its delay of before; it looks again for *request*.
+            slot.close()
+        self._slots[key] = paced
+        if len(self._slots) > self._settings.max_origins:
+            self._slots.popitem(last=False)
+        if self._settings.autothrottle and not request.meta.get(_NO_AUTOTHROTTLE):
+            request.meta[_NO_AUTOTHROTTLE] = True
+            self._marked.add(request)
+
+    def _own_delay(self, key: str, slot: Any) -> float:
+        """The delay of the project's settings."""
+        if not self._settings.autothrottle:
+            return float(slot.delay)
+        own = getattr(self._downloader, "per_slot_settings", {}).get(key, {})
+        return float(own.get("delay", self._settings.download_delay))
+
+    def _downloaded(self, request: Request) -> None:
+        paced = self._slots.get(request.meta.get(_SLOT, ""))
+        if paced is not None:
+            paced.slot.lastseen = _slot_clock()
+
+    def _left_downloader(self, request: Request) -> None:
+        self._call_next(request.meta.get(_SLOT, ""))
+        # Or requests that are made from this one's meta would have it for good.
+        if request in self._marked:
+            self._marked.discard(request)
+            request.meta.pop(_NO_AUTOTHROTTLE, None)
+
+
+@dataclass(slots=True)
+class _Line:
+    """Requests that wait for their turn in one slot, and when the last was called."""
+
+    called_at: float = _NEVER
+    waiting: deque[Deferred[None]] = field(default_factory=deque)
+
+
+def _origin(request: Request) -> str | None:
+    """The origin that the slot of *request* has to be paced for."""
+    if request.meta.get("dont_obey_robotstxt") and not request.url.endswith("/robots.txt"):
+        return None
+    with suppress(InvalidURL):
+        return str(Origin.of(request.url))
+    return None
+
+
+class _PacedSlot:
+    """A download slot that does not have its own delay."""
+
+    def __init__(self, slot: Any, own_delay: float) -> None:
+        self.slot = slot
+        #: Seconds, by origin.
+        self.asked: dict[str, float] = {}
+        self._own_delay = own_delay
+        self._applied = 0.0
+        # "randomize_delay" is deprecated since Scrapy has "jitter".
+        jitter = "jitter" if hasattr(slot, "jitter") else "randomize_delay"
+        self._before = {name: getattr(slot, name) for name in ("concurrency", "delay", jitter)}
+        slot.concurrency = 1
+        setattr(slot, jitter, type(self._before[jitter])())
+        if slot.lastseen:
+            # What came last, such as the robots.txt, started before it was paced.
+            slot.lastseen = _slot_clock()
+
+    def apply(self) -> bool:
+        """Give the slot its delay, and return whether that is new to it.
+
+        A longer one that somebody else gave it stays.
+        """
+        delay = max(self._own_delay, *self.asked.values())
+        is_new = delay != self._applied or self.slot.delay < delay
+        if is_new:
+            self._applied = self.slot.delay = delay
+        return is_new
+
+    def restore(self) -> None:
+        """Let the slot be as it was."""
+        for name, value in self._before.items():
+            setattr(self.slot, name, value)

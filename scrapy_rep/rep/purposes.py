@@ -1,0 +1,78 @@
+"""What a site lets its pages be used for.
+
+Here may live: which Content-Signal and Content-Usage records are about a URL, and
+whether they refuse a purpose. Here may not live: their syntax (:mod:`.records`).
+
+draft-ietf-aipref-attach, "Content-Usage Rule Semantics": the record with the
+longest path that matches holds, as with rules; of those with the same path, each
+does. draft-ietf-aipref-vocab, "Combining Preferences": "If any statement of
+preference indicates that the usage is disallowed, the result is that the usage is
+disallowed". What no statement is about is neither allowed nor disallowed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from .dialects import RFC9309
+from .lines import Field
+from .matching import NO_RULE, RuleSet, line_of
+from .records import OtherRecord, UsagePreferences
+from .urls import canonical_patterns, path_to_match
+
+#: The records that this file is about.
+PREFERENCE_FIELDS = frozenset({Field.CONTENT_SIGNAL, Field.CONTENT_USAGE})
+
+# Terms of https://contentsignals.org and of draft-ietf-aipref-vocab for the same.
+_SAME = (
+    frozenset({"search"}),
+    frozenset({"ai-input", "ai-use"}),
+    frozenset({"ai-train", "train-ai"}),
+)
+#: The purposes that have a definition somewhere.
+KNOWN_PURPOSES = frozenset().union(*_SAME)
+
+
+class Preferences:
+    """What *records*, all of them about us, say about *purposes*."""
+
+    def __init__(self, records: Iterable[OtherRecord], purposes: Sequence[str]) -> None:
+        self._records = {record.line: record for record in records}
+        self._by_purpose = [
+            [self._rules(field, purpose) for field in PREFERENCE_FIELDS] for purpose in purposes
+        ]
+
+    def refusal(self, url: str) -> OtherRecord | None:
+        """The record that refuses the first purpose, if *url* may be used for none of them.
+
+        Raises :exc:`~scrapy_rep.rep.urls.InvalidURL` for what is no URL.
+        """
+        if not self._records:
+            return None
+        path = path_to_match(url, RFC9309)
+        refusing = [_first_refusal(rules, path) for rules in self._by_purpose]
+        return self._records[refusing[0]] if refusing and all(refusing) else None
+
+    def _rules(self, field: Field, purpose: str) -> RuleSet:
+        """The records of *field* as rules that "allow" where they refuse *purpose*.
+
+        So that of equal paths, the one that refuses holds: with Allow and Disallow
+        it is the other way round.
+        """
+        same = next((terms for terms in _SAME if purpose in terms), {purpose})
+        lines: list[int] = []
+        paths: list[bytes] = []
+        refuses: list[bool] = []
+        for record in self._records.values():
+            value = record.value
+            if record.field is field and isinstance(value, UsagePreferences):
+                lines.append(record.line)
+                paths.append((value.path or "/").encode("ascii"))
+                refuses.append(any(term in same and not yes for term, yes in value.purposes))
+        return RuleSet(canonical_patterns(paths, RFC9309), lines, refuses, RFC9309)
+
+
+def _first_refusal(rules: Iterable[RuleSet], path: str) -> int:
+    """The line of a record that refuses *path*; 0 where none does."""
+    weights = (each.decide(path) for each in rules)
+    return next((line_of(weight) for weight in weights if weight != NO_RULE and weight & 1), 0)
