@@ -227,8 +227,8 @@ class Explainer:
         _, groups = groups_about(body, dialect, preferences(agent))
         rules = [rule for group in groups for rule in group.rules]
         return RuleSet(
-            [_pattern(value, points) for _, _, value in rules],
             [line for line, _, _ in rules],
+            [_pattern(value, points) for _, _, value in rules],
             [field is Field.ALLOW for _, field, _ in rules],
             dialect,
         )

@@ -84,8 +84,11 @@ class AgentTokens:
                 raise ValueError(f"request.meta[{AGENT_TOKENS!r}] = {value!r}: {error}") from None
         if self._declared is not None:
             return self._declared
-        # Mostly there are none so far, and to look one up takes a while.
-        if request.headers and "User-Agent" in request.headers:
+        # Mostly there are no headers so far. To look at them takes a while, and makes
+        # them where Scrapy has put that off; then it has None here.
+        if getattr(request, "_headers", True) is None or not request.headers:
+            return self._sent_by_default
+        if "User-Agent" in request.headers:
             return _of_user_agent(to_unicode(request.headers["User-Agent"] or b"", "latin-1"))
         return self._sent_by_default
 

@@ -53,6 +53,20 @@ def group_name(value: bytes, dialect: Dialect) -> str:
     return match.group().decode("ascii") if match else ""
 
 
+def start_of_value(agent: str, digits_in_tokens: bool) -> bytes | None:
+    """A regular expression of how values begin, in lower case, whose name is that of *agent*.
+
+    In dialects with :attr:`Naming.TOKEN`. *agent* is of :func:`preferences`, or
+    :data:`EVERYONE`; ``None`` is for one that no value names.
+    """
+    if agent == EVERYONE:
+        return rb"\*(?![^ \t\n\v\f\r])"
+    octet = "[a-z0-9_-]" if digits_in_tokens else "[a-z_-]"
+    if not re.fullmatch(f"{octet}+", agent):
+        return None
+    return f"{agent}(?!{octet})".encode("ascii")
+
+
 def names_any(name: str, agents: Collection[str], dialect: Dialect) -> bool:
     """Whether *name*, of :func:`group_name`, is that of one of *agents*.
 

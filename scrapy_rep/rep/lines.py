@@ -17,16 +17,17 @@ from __future__ import annotations
 
 import codecs
 import re
+from array import array
 from collections.abc import Collection, Iterator
 from enum import Enum
-from itertools import repeat
+from itertools import accumulate, repeat
 from typing import NamedTuple
 
 from .dialects import Dialect
 
-# What the reference library strips from both ends of keys and values: the
-# grammar's WS (space, tab) and the other ASCII white space, seen in the wild.
-_WHITE_SPACE = b" \t\v\f\r\n"
+#: What the reference library strips from both ends of keys and values: the
+#: grammar's WS (space, tab) and the other ASCII white space, seen in the wild.
+WHITE_SPACE = b" \t\v\f\r\n"
 
 # RFC 9309 has only UTF-8; files in UTF-16 exist and say so in their first octets.
 _UTF16_MARKS = ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
@@ -92,12 +93,20 @@ _BY_PREFIX = {
     for key, field in (_KEYS | _TYPOS).items()
     if field in REP_FIELDS or field in (Field.SITEMAP, Field.CRAWL_DELAY)
 }
-# As most files write them: found without work, and the same in every dialect.
-_USUAL: dict[bytes, Field] = {
-    spelling: field
-    for key, field in _KEYS.items()
-    for spelling in (key, key.capitalize(), key.title(), key.upper())
-}
+
+
+def _as_written(keys: dict[bytes, Field]) -> dict[bytes, Field]:
+    """*keys* with the capitals that most files give them: found without work."""
+    return {
+        spelling: field
+        for key, field in keys.items()
+        for spelling in (key, key.capitalize(), key.title(), key.upper())
+    }
+
+
+# The same in every dialect.
+_USUAL = _as_written(_KEYS)
+_USUAL_TYPOS = _as_written(_TYPOS)
 
 
 class Line(NamedTuple):
@@ -118,7 +127,7 @@ def read_records(body: bytes, dialect: Dialect) -> list[Record]:
     Lines without a key are left out, but blank ones where *dialect* has them
     end a group. No octets make it raise.
     """
-    return records_of(_text(body, dialect), 1, dialect)
+    return records_of(text_of(body, dialect), 1, dialect)
 
 
 def may_have(body: bytes, dialect: Dialect, fields: Collection[Field]) -> bool:
@@ -127,7 +136,7 @@ def may_have(body: bytes, dialect: Dialect, fields: Collection[Field]) -> bool:
     Quick, for files that have none: it looks for their keys anywhere. Only for
     fields whose keys nobody misspells.
     """
-    text = _text(body, dialect).lower()
+    text = text_of(body, dialect).lower()
     return any(field.value.encode() in text for field in fields)
 
 
@@ -141,7 +150,7 @@ def read_sections(body: bytes, dialect: Dialect) -> Iterator[Section]:
 
     For reading the groups that are about us without reading the others.
     """
-    text = _text(body, dialect)
+    text = text_of(body, dialect)
     # No spelling of the key is without this word.
     lowered = text.lower()
     number = counted = opened_at = end = 0
@@ -165,18 +174,34 @@ def read_sections(body: bytes, dialect: Dialect) -> Iterator[Section]:
 def _agent_of(line: bytes, dialect: Dialect) -> bytes | None:
     """The value of *line* if it is a user-agent line."""
     key, colon, value = line.partition(b":")
-    if colon and b"#" not in line and _USUAL.get(key) is Field.USER_AGENT:
-        return value.strip(_WHITE_SPACE)
+    field = _USUAL.get(key) or (_USUAL_TYPOS.get(key) if dialect.lenient_keys else None)
+    if field is Field.USER_AGENT and colon and b"#" not in line:
+        return value.strip(WHITE_SPACE)
     read = read_line(line, dialect)
     return read.value if read is not None and read.field is Field.USER_AGENT else None
 
 
 def split_lines(body: bytes, dialect: Dialect) -> list[bytes]:
     """The lines of *body* as far as *dialect* reads them, without their ends."""
-    return _text(body, dialect).splitlines()
+    return text_of(body, dialect).splitlines()
 
 
-def _text(body: bytes, dialect: Dialect) -> bytes:
+class Lines:
+    """The lines of :func:`split_lines`, for those who want one now and then."""
+
+    __slots__ = ("_starts", "_text")
+
+    def __init__(self, body: bytes, dialect: Dialect) -> None:
+        # Mostly this is the body itself, and takes no place of its own.
+        self._text = text_of(body, dialect)
+        lengths = map(len, self._text.splitlines(keepends=True))
+        self._starts = array("I", accumulate(lengths, initial=0))
+
+    def __getitem__(self, index: int) -> bytes:
+        return self._text[self._starts[index] : self._starts[index + 1]].removesuffix(b"\n")
+
+
+def text_of(body: bytes, dialect: Dialect) -> bytes:
     """What *dialect* reads of *body*, with LF as the end of all lines."""
     text = _without_mark(body, dialect)
     if b"\r" in text:
@@ -201,7 +226,7 @@ def records_of(text: bytes, number: int, dialect: Dialect) -> list[Record]:
         if start > done:
             records += _each_record(text[done : start - 1], number, dialect)
             number += text.count(b"\n", done, start)
-        values = [value.strip(_WHITE_SPACE) for value in text[start + 9 : end].split(_NEXT)]
+        values = [value.strip(WHITE_SPACE) for value in text[start + 9 : end].split(_NEXT)]
         records += zip(range(number, number + len(values)), repeat(Field.DISALLOW), values)
         number += len(values)
         done = end + 1
@@ -219,10 +244,10 @@ def _each_record(text: bytes, number: int, dialect: Dialect) -> list[Record]:
         if field is not None and colon:
             if b"#" in value:
                 value = value.partition(b"#")[0]
-            records.append((number, field, value.strip(_WHITE_SPACE)))
+            records.append((number, field, value.strip(WHITE_SPACE)))
         elif line and (read := read_line(line, dialect)) is not None:
             records.append((number, read.field, read.value))
-        elif dialect.blank_ends_group and not line.strip(_WHITE_SPACE):
+        elif dialect.blank_ends_group and not line.strip(WHITE_SPACE):
             records.append((number, Field.BLANK, b""))
         number += 1
     return records
@@ -230,7 +255,7 @@ def _each_record(text: bytes, number: int, dialect: Dialect) -> list[Record]:
 
 def read_line(line: bytes, dialect: Dialect) -> Line | None:
     """What *line* of :func:`split_lines` is read as, ``None`` where it has no key."""
-    line = line.partition(b"#")[0].strip(_WHITE_SPACE)
+    line = line.partition(b"#")[0].strip(WHITE_SPACE)
     if not line:
         return None
     key, colon, value = line.partition(b":")
@@ -239,10 +264,10 @@ def read_line(line: bytes, dialect: Dialect) -> Line | None:
         if words is None:
             return None
         key, value = words.groups()
-    key = key.strip(_WHITE_SPACE)
+    key = key.strip(WHITE_SPACE)
     if not key:
         return None
-    return Line(_field(key.lower(), dialect), key, value.strip(_WHITE_SPACE), bool(colon))
+    return Line(_field(key.lower(), dialect), key, value.strip(WHITE_SPACE), bool(colon))
 
 
 def is_typo(key: bytes) -> bool:
@@ -286,9 +311,10 @@ def _without_mark(body: bytes, dialect: Dialect) -> bytes:
                 text = body[len(mark) :].decode(encoding, "replace")
                 return text.encode("utf-8", "surrogatepass")
     # Leniency of the reference library: part of a mark is skipped as well.
-    for length in (3, 2, 1):
-        if body.startswith(codecs.BOM_UTF8[:length]):
-            return body[length:]
+    if body[:1] == codecs.BOM_UTF8[:1]:
+        for length in (3, 2, 1):
+            if body.startswith(codecs.BOM_UTF8[:length]):
+                return body[length:]
     return body
 
 

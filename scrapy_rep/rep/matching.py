@@ -16,19 +16,21 @@ of all patterns are in one sorted list. Of those that a path begins with, the
 longest is the one that sorts last before the path, or one that this begins
 with: links lead from each start to the longest other that it begins with. So a
 binary search finds every pattern that can match. A pattern without ``*`` is
-its start, and there is no more to it; of those with one, the pieces between
-the ``*`` are looked for (:class:`_Wildcards`).
+its start, and there is no more to it. One with ``*`` is found by a word that a
+path must have to match it and few other patterns have (:func:`_by_word`), or
+else by its start and a few characters in a row (:class:`_Wildcards`).
 """
 
 from __future__ import annotations
 
+import re
 from array import array
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import compress
-from operator import not_
+from itertools import chain, compress
+from operator import attrgetter, not_
 from typing import NamedTuple
 
 from .dialects import Dialect, Precedence
@@ -79,48 +81,54 @@ class RuleSet:
     *patterns* are in the form that
     :func:`~scrapy_rep.rep.urls.canonical_patterns` gives them; *lines* and
     *allows* are the line of each, and whether it is that of an allow line.
-
-    Most of the time that loading a file takes is for the index, and of many
-    sites one page is asked for: :meth:`refuses` does without, :meth:`decide`
-    makes it.
     """
 
     __slots__ = (
-        "_dialect",
+        "_by_word",
         "_exact",
+        "_has_wildcards",
         "_parents",
-        "_pending",
         "_starts",
         "_weights",
         "_wildcards",
-        "allowed",
-        "needles",
-        "refused",
-        "starts",
+        "_words",
+        "look",
     )
 
     def __init__(
-        self, patterns: list[str], lines: Iterable[int], allows: Iterable[bool], dialect: Dialect
+        self, lines: Sequence[int], patterns: list[str], allows: Sequence[bool], dialect: Dialect
     ) -> None:
-        self._dialect = dialect
-        #: What is not in the index yet.
-        self._pending: _Pending | None = _Pending(patterns, array("L", lines), bytes(allows))
-        # See _Look; where there are few rules, it takes less time than the index.
-        self.starts: tuple[str, ...] = ("",)
-        self.needles: dict[str, Wildcard | None] = {}
-        self.refused: tuple[str, ...] = ()
-        self.allowed: tuple[str, ...] = ()
-
-    def refuses(self, path: str) -> bool:
-        """Whether a rule refuses *path*; for what that is, see :meth:`decide`."""
-        if self._pending is None:
-            return not self.decide(path) & 1
-        look = _first_look(self._pending, self._dialect)
-        if path.startswith(look.refused) and not path.startswith(look.allowed):
-            return True
-        if not path.startswith(look.starts) and not any(n in path for n in look.needles):
-            return False
-        return not _those_that_may_match(path, self._pending, self._dialect).decide(path) & 1
+        # What every path begins with, so that a search always finds something.
+        starts: dict[str, int] = {"": NO_RULE}
+        exact: dict[str, int] = {}
+        wildcards: dict[str, int] = {}
+        for pattern, weight in _weighted(zip(lines, patterns, allows, strict=True), dialect):
+            if not dialect.wildcards or ("*" not in pattern and pattern[-1:] != "$"):
+                table, key = starts, pattern
+            elif "*" not in pattern:
+                table, key = exact, pattern[:-1]
+            elif "*" not in (plain := pattern.rstrip("*")):
+                table, key = starts, plain
+            else:
+                table, key = wildcards, pattern
+            if weight > table.get(key, 0):
+                table[key] = weight
+        self._has_wildcards = bool(wildcards)
+        self._by_word = _by_word(wildcards)
+        self._words = frozenset(self._by_word)
+        by_start: dict[str, dict[str, int]] = {}
+        for pattern, weight in wildcards.items():
+            start = pattern.partition("*")[0]
+            starts.setdefault(start, NO_RULE)
+            by_start.setdefault(start, {})[pattern] = weight
+        self._exact = exact
+        self._starts = sorted(starts)
+        self._weights = [starts[start] for start in self._starts]
+        self._parents = array("L", [0]) * len(starts)
+        self._link()
+        self._wildcards = self._tries(by_start) if by_start else None
+        #: Where there are few rules, it takes less time than the index.
+        self.look = _look(patterns, allows, dialect) if len(patterns) <= _FEW else None
 
     def decide(self, path: str) -> int:
         """The weight of the rule that decides about *path*, or :data:`NO_RULE`.
@@ -128,58 +136,34 @@ class RuleSet:
         *path* is what :func:`~scrapy_rep.rep.urls.path_to_match` returns for
         the dialect of this rule set. The last bit says whether it lets through.
         """
-        if self._pending is not None:
-            self.make_index()
         starts = self._starts
         index = bisect_right(starts, path) - 1
-        while not path.startswith(starts[index]):
+        # All paths begin with the first one.
+        while index and not path.startswith(starts[index]):
             index = self._parents[index]
         best = self._weights[index]
         if self._exact:
             best = max(best, self._exact.get(path, NO_RULE))
-        if self._wildcards is not None:
-            chain = self._wildcards[index]
-            while chain is not None:
-                best = chain.wildcards.best(path, best)
-                chain = chain.above
-        return best
+        return self._best_wildcard(path, index, best) if self._has_wildcards else best
 
-    def make_index(self) -> None:
-        """Make the index now, for many paths; what it takes is over then."""
-        rules = self._pending
-        if rules is None:
-            return
-        # What every path begins with, so that a search always finds something.
-        starts: dict[str, int] = {"": NO_RULE}
-        exact: dict[str, int] = {}
-        wildcards: dict[str, dict[str, int]] = {}
-        for pattern, weight in _weighted(rules, self._dialect):
-            if not self._dialect.wildcards or ("*" not in pattern and pattern[-1:] != "$"):
-                table, key = starts, pattern
-            elif "*" not in pattern:
-                table, key = exact, pattern[:-1]
-            elif "*" not in (plain := pattern.rstrip("*")):
-                table, key = starts, plain
-            else:
-                table, key = wildcards.setdefault(pattern.partition("*")[0], {}), pattern
-            if weight > table.get(key, 0):
-                table[key] = weight
-        for start in wildcards:
-            starts.setdefault(start, NO_RULE)
-        self._exact = exact
-        self._starts = sorted(starts)
-        self._weights = [starts[start] for start in self._starts]
-        self._parents = array("L", [0]) * len(starts)
-        self._link()
-        self._wildcards = self._tries(wildcards) if wildcards else None
-        if len(rules.patterns) <= _FEW:
-            look = _first_look(rules, self._dialect)
-            self.starts, _, self.refused, self.allowed = look
-            self.needles = {
-                needle: None if pattern is None else _split(pattern, NO_RULE)
-                for needle, pattern in look.needles.items()
-            }
-        self._pending = None
+    def _best_wildcard(self, path: str, index: int, best: int) -> int:
+        """The greatest of *best* and the weights of the patterns with ``*`` that match *path*.
+
+        *index* is that of the last start that *path* begins with.
+        """
+        places = _Places(path) if len(path) >= _LONG_PATH else None
+        if self._wildcards is not None:
+            link = self._wildcards[index]
+            while link is not None:
+                best = link.wildcards.best(path, best, places)
+                link = link.above
+        if self._by_word:
+            words = path.encode("latin-1").translate(_WORD_OR_SPACE).split()
+            # Mostly none is among them, and this is quick to see.
+            if not self._words.isdisjoint(words):
+                for word in set(words):
+                    best = _best_of(self._by_word.get(word, ()), path, best, places)
+        return best
 
     def _link(self) -> None:
         """Find each start's parent, and let the greatest weight on the way decide."""
@@ -203,18 +187,57 @@ class RuleSet:
         return chains
 
 
-class _Pending(NamedTuple):
-    """Rules that are in no index, one in the same place of each sequence."""
-
-    patterns: list[str]
-    lines: Sequence[int]
-    allows: bytes
+# What follows, in a pattern, what all paths begin with that it matches. The second
+# one knows about index pages, and takes longer.
+_TAIL = re.compile(r"[*$].*")
+_TAIL_OR_PAGE = re.compile(r"(?:[*$]|index\.htm).*")
 
 
-def _weighted(rules: _Pending, dialect: Dialect) -> Iterator[tuple[str, int]]:
-    """The patterns of *rules* with their weights, and what they imply."""
+def refuses(path: str, patterns: list[str], allows: Sequence[bool], dialect: Dialect) -> bool:
+    """Whether the rule that decides about *path* refuses it, as :class:`RuleSet` would say.
+
+    For one path, this takes less time than to make the index. *patterns* and
+    *allows* are as there, in file order.
+    """
+    starts = patterns
+    if dialect.wildcards:
+        together = "\n".join(patterns)
+        if "index.htm" in together:
+            starts = _TAIL_OR_PAGE.sub("", together).split("\n")
+        elif "*" in together or "$" in together:
+            starts = _TAIL.sub("", together).split("\n")
+    if not path.startswith(tuple(starts)):
+        return False
+    few = []
+    for index in compress(range(len(starts)), map(path.startswith, starts)):
+        pattern = patterns[index]
+        # Most with "*" are out by how they end.
+        if pattern.rpartition("*")[2].removesuffix("$") in path or "index.htm" in pattern:
+            few.append((index, pattern, allows[index]))
+    best = NO_RULE
+    for pattern, weight in _weighted(few, dialect):
+        if weight > best and _matches(pattern, path, dialect):
+            best = weight
+    return not best & 1
+
+
+def _matches(pattern: str, path: str, dialect: Dialect) -> bool:
+    if not dialect.wildcards:
+        return path.startswith(pattern)
+    if "*" in pattern:
+        return _split(pattern, NO_RULE).matches(path)
+    return path == pattern[:-1] if pattern[-1:] == "$" else path.startswith(pattern)
+
+
+def _weighted(
+    rules: Iterable[tuple[int, str, bool]], dialect: Dialect
+) -> Iterator[tuple[str, int]]:
+    """The patterns of *rules*, and those that they imply, with their weights.
+
+    A rule is its line, its pattern, and whether it allows.
+    """
     longest = dialect.precedence is Precedence.LONGEST
-    for pattern, line, allow in zip(*rules, strict=True):
+    for line, pattern, allow in rules:
         # RFC 9309 §2.2, empty-pattern: no rule.
         if pattern or dialect.empty_rules_match:
             yield pattern, _weight(pattern, line, allow, longest)
@@ -223,55 +246,32 @@ def _weighted(rules: _Pending, dialect: Dialect) -> Iterator[tuple[str, int]]:
                 yield directory, _weight(directory, line, allow, longest)
 
 
-def _those_that_may_match(path: str, rules: _Pending, dialect: Dialect) -> RuleSet:
-    """An index over few of *rules*: for one path, it takes less time than that over all."""
-    few = [
-        (pattern, line, allow)
-        for pattern, line, allow in zip(*rules, strict=True)
-        if path.startswith(pattern)
-        or ("*" in pattern and path.startswith(pattern.partition("*")[0]))
-        or pattern[-1:] == "$"
-        or (allow and "/index.htm" in pattern)
-    ]
-    patterns, lines, allows = zip(*few, strict=True) if few else ((), (), ())
-    return RuleSet(list(patterns), lines, allows, dialect)
+#: What there is to see of a path at first sight: *starts*, *needles*, *refused* and
+#: *allowed*. One that begins with none of *starts*, and has none of *needles* in it,
+#: is refused by no rule. One that begins with none of *allowed* is refused by one if
+#: it begins with one of *refused*, or if the pattern matches that *needles* has for a
+#: needle in it; ``None`` is for those that several patterns have.
+#: (A plain tuple, because Python unpacks no other as quickly.)
+Look = tuple[tuple[str, ...], dict[str, "Wildcard | None"], tuple[str, ...], tuple[str, ...]]
 
 
-class _Look(NamedTuple):
-    """What there is to see of a path at first sight.
-
-    One that begins with none of *starts*, and has none of *needles* in it, is
-    refused by no rule. One that begins with none of *allowed* is refused by one
-    if it begins with one of *refused*, or if the pattern matches that *needles*
-    has for a needle in it. ``None`` is for those that several patterns have.
-    """
-
-    starts: tuple[str, ...]
-    needles: dict[str, str | None]
-    refused: tuple[str, ...]
-    allowed: tuple[str, ...]
-
-
-def _first_look(rules: _Pending, dialect: Dialect) -> _Look:
-    refusing = list(filter(None, compress(rules.patterns, map(not_, rules.allows))))
-    together = "\n".join(refusing)
-    starts, needles = [], dict[str, str | None]()
-    plain = refusing
-    if dialect.wildcards and ("*" in together or "$" in together):
-        plain = [pattern for pattern in refusing if not ("*" in pattern or pattern[-1] == "$")]
-        for pattern in refusing:
-            if "*" in pattern:
-                start, _, rest = pattern.partition("*")
-                needle = max(rest.removesuffix("$").split("*"), key=len)
-                if len(needle) > 2 or len(start) < 2:
-                    needles[needle] = None if needle in needles else pattern
-                else:
-                    starts.append(start)
-            elif pattern[-1] == "$":
-                starts.append(pattern[:-1])
-    allowing = filter(None, compress(rules.patterns, rules.allows)) if any(rules.allows) else ()
+def _look(patterns: list[str], allows: Sequence[bool], dialect: Dialect) -> Look:
+    refusing = list(filter(None, compress(patterns, map(not_, allows))))
+    starts, needles, plain = list[str](), dict[str, Wildcard | None](), list[str]()
+    for pattern in refusing:
+        if dialect.wildcards and "*" in pattern:
+            wildcard = _split(pattern, NO_RULE)
+            if len(wildcard.needle) > 2 or len(wildcard.start) < 2:
+                needles[wildcard.needle] = None if wildcard.needle in needles else wildcard
+            else:
+                starts.append(wildcard.start)
+        elif dialect.wildcards and pattern[-1] == "$":
+            starts.append(pattern[:-1])
+        else:
+            plain.append(pattern)
+    allowing = filter(None, compress(patterns, allows))
     allowed = tuple([_start(pattern, dialect) for pattern in allowing])
-    return _Look((*plain, *starts), needles, tuple(plain), allowed)
+    return (*plain, *starts), needles, tuple(plain), allowed
 
 
 def _start(pattern: str, dialect: Dialect) -> str:
@@ -292,8 +292,9 @@ def _directory_of(pattern: str) -> Iterator[str]:
 # -- patterns with "*" --------------------------------------------------------
 
 
-class Wildcard(NamedTuple):
-    """A pattern with ``*``."""
+@dataclass(slots=True, eq=False)
+class Wildcard:
+    """A pattern with ``*``; never changed, but to be frozen takes longer to make."""
 
     weight: int
     #: What stands before its first ``*``.
@@ -305,6 +306,19 @@ class Wildcard(NamedTuple):
     #: Whether the last piece must be the path's end.
     anchored: bool
 
+    def in_order(self, places: _Places) -> bool:
+        """Whether the pieces may be in order in a path, by where each is first and last."""
+        start, end = places[self.pieces[0]][0], places[self.pieces[-1]][1]
+        if start < 0 or end < start:
+            return False
+        for piece in self.pieces:
+            first, last = places[piece]
+            start = max(start, first)
+            if last < start:
+                return False
+            start += len(piece)
+        return True
+
     def matches(self, path: str) -> bool:
         """Whether *path* begins with the start, and then has the pieces in order.
 
@@ -314,15 +328,18 @@ class Wildcard(NamedTuple):
         if not path.startswith(self.start):
             return False
         position = len(self.start)
-        for piece in self.pieces[:-1]:
+        *between, last = self.pieces
+        for piece in between:
             found = path.find(piece, position)
             if found < 0:
                 return False
             position = found + len(piece)
-        last = self.pieces[-1]
         if self.anchored:
             return len(path) - len(last) >= position and path.endswith(last)
         return path.find(last, position) >= 0
+
+
+_weight_of = attrgetter("weight")
 
 
 class _Chain(NamedTuple):
@@ -330,6 +347,33 @@ class _Chain(NamedTuple):
 
     wildcards: _Wildcards
     above: _Chain | None
+
+
+# What may be in a word. The words of a path are what is left between all else.
+_IN_WORDS = "-A-Za-z0-9_%"
+_WORD_OR_SPACE = re.sub(f"[^{_IN_WORDS}]".encode(), b" ", bytes(range(256)))
+# In a pattern, only what is a word of all paths that it matches.
+_WORD = re.compile(rf"(?<=[^{_IN_WORDS}*])[{_IN_WORDS}]+(?=[^{_IN_WORDS}*])")
+# So many patterns may have a word, and be tried for all paths that have it.
+_SHARE_A_WORD = 8
+
+
+def _by_word(patterns: dict[str, int]) -> dict[bytes, list[Wildcard]]:
+    """Those of *patterns* with ``*``, with their weights, that have a word which few
+    others have; they are taken out. In each list the greatest weight comes first."""
+    by_word: dict[bytes, list[Wildcard]] = {}
+    if not _FEW < len(patterns) <= _MANY:
+        return by_word
+    words = {pattern: _WORD.findall(pattern) for pattern in patterns}
+    frequency = Counter(chain.from_iterable(words.values()))
+    for pattern, its in words.items():
+        rarest = min(its, key=frequency.__getitem__, default="")
+        if 0 < frequency[rarest] <= _SHARE_A_WORD:
+            wildcard = _split(pattern, patterns.pop(pattern))
+            by_word.setdefault(rarest.encode("ascii"), []).append(wildcard)
+    for wildcards in by_word.values():
+        wildcards.sort(key=_weight_of, reverse=True)
+    return by_word
 
 
 # To look for so many needles one by one costs less than to look at the grams of a path.
@@ -376,7 +420,7 @@ class _Wildcards:
     def __init__(self, start: str, patterns: dict[str, int]) -> None:
         self._position = len(start)
         split = [_split(pattern, weight) for pattern, weight in patterns.items()]
-        split.sort(reverse=True)
+        split.sort(key=_weight_of, reverse=True)
         #: By gram; in each list the greatest weight first.
         self._filed: dict[_Sieve, dict[str, list[Wildcard]]] = {}
         self._loose = split
@@ -398,28 +442,46 @@ class _Wildcards:
             for place in range(start, start + sieve.stride):
                 by_gram.setdefault(piece[place : place + sieve.size], []).append(wildcard)
 
-    def best(self, path: str, best: int) -> int:
+    def best(self, path: str, best: int, places: _Places | None) -> int:
         """The greatest of *best* and the weights of the patterns that match *path*."""
-        best = _best_of(self._loose, path, best)
+        best = _best_of(self._loose, path, best, places)
         if self._filed:
             text = path[self._position :] + _END
             for (size, stride, _), by_gram in self._filed.items():
                 # A set: a path may have a gram a thousand times.
                 for gram in {text[i : i + size] for i in range(0, len(text) - size + 1, stride)}:
                     if gram in by_gram:
-                        best = _best_of(by_gram[gram], path, best)
+                        best = _best_of(by_gram[gram], path, best, places)
         return best
 
 
-def _best_of(wildcards: list[Wildcard], path: str, best: int) -> int:
+# A path of so many characters may have the pieces of many patterns in it, in another
+# order, and takes long to look through for each.
+_LONG_PATH = 500
+
+
+class _Places(dict[str, tuple[int, int]]):
+    """Where in a long path pieces are first and last, -1 where they are not."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__()
+        self._path = path
+
+    def __missing__(self, piece: str) -> tuple[int, int]:
+        first = self._path.find(piece)
+        places = self[piece] = first, first if first < 0 else self._path.rfind(piece)
+        return places
+
+
+def _best_of(wildcards: Iterable[Wildcard], path: str, best: int, places: _Places | None) -> int:
     """The same for *wildcards*, the greatest weight first."""
     for wildcard in wildcards:
-        # Most are out by one of the two.
-        weight, _, needle, _, _ = wildcard
-        if weight < best:
+        if wildcard.weight < best:
             break
-        if needle in path and wildcard.matches(path):
-            return weight
+        # Most are out by this.
+        may_match = wildcard.needle in path if places is None else wildcard.in_order(places)
+        if may_match and wildcard.matches(path):
+            return wildcard.weight
     return best
 
 

@@ -69,7 +69,7 @@ class Preferences:
                 lines.append(record.line)
                 paths.append((value.path or "/").encode("ascii"))
                 refuses.append(any(term in same and not yes for term, yes in value.purposes))
-        return RuleSet(canonical_patterns(paths, RFC9309), lines, refuses, RFC9309)
+        return RuleSet(lines, canonical_patterns(paths, RFC9309), refuses, RFC9309)
 
 
 def _first_refusal(rules: Iterable[RuleSet], path: str) -> int:

@@ -10,16 +10,17 @@ records say that are no rules (:mod:`.records`), what is wrong with a file
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from itertools import chain
 from typing import TypeVar
 
 from .agents import Agents, preferences
 from .dialects import RFC9309, Dialect
 from .findings import Finding, read_findings
+from .glance import glance
 from .groups import Group, OurGroup, groups_about, our_group
-from .lines import Field, read_line, split_lines, within_limit
-from .matching import NO_RULE, Rule, RuleSet, line_of
+from .lines import Field, Lines, read_line, within_limit
+from .matching import NO_RULE, Rule, RuleSet, line_of, refuses
 from .records import OTHER_FIELDS, OtherRecord, RequestRate, TimeWindow, read_other_records
 from .text import printable
 from .urls import (
@@ -59,6 +60,7 @@ class RobotsTxt:
     __slots__ = (
         "_asked",
         "_groups",
+        "_lines",
         "_rule_sets",
         "_rules",
         "_site",
@@ -80,6 +82,7 @@ class RobotsTxt:
         # For verdicts, of which most files never have to give one.
         self._groups: dict[Agents, tuple[OurGroup, ...]] | None = None
         self._rules: dict[int, Rule] | None = None
+        self._lines: Lines | None = None
         # How the last URL began; that of the next one is likely the same.
         self._site = _NO_SITE
         self._site_end = 0
@@ -115,30 +118,33 @@ class RobotsTxt:
             if url.startswith(self._site):  # type: ignore[arg-type]
                 path: str = url[self._site_end :]  # type: ignore[assignment]
                 if not (path.encode().translate(None, PLAIN) or "/." in path or path[-1] == "?"):
-                    if path.startswith(rules.starts):
-                        certain = path.startswith(rules.refused)
-                    else:
-                        for needle in rules.needles:
-                            if needle in path:
-                                break
+                    look = rules.look
+                    if look is not None:
+                        starts, needles, refused, allowed = look
+                        if path.startswith(starts):
+                            certain = path.startswith(refused)
                         else:
-                            return True
-                        wildcard = rules.needles[needle]
-                        certain = wildcard is not None and wildcard.matches(path)
-                    if certain and not path.startswith(rules.allowed):
-                        return self._is_robots_txt(path)
-                    return rules.decide(path) & 1 == 1 or self._is_robots_txt(path)
-        except (KeyError, TypeError):
-            # Agents that nobody asked for before, or in a list; a URL in octets.
-            rules = self._rules_for(agents, once=True)
-        except UnicodeEncodeError:
-            # A URL with surrogates in it; it has no octets.
+                            for needle in needles:
+                                if needle in path:
+                                    break
+                            else:
+                                return True
+                            wildcard = needles[needle]
+                            certain = wildcard is not None and wildcard.matches(path)
+                        if certain and not path.startswith(allowed):
+                            return path == ROBOTS_TXT and self._is_robots_txt(path)
+                    if rules.decide(path) & 1:
+                        return True
+                    return path == ROBOTS_TXT and self._is_robots_txt(path)
+        except (KeyError, TypeError, UnicodeEncodeError):
+            # Agents that nobody asked for before, or in a list; a URL in octets, or
+            # with surrogates in it, which has none.
             pass
         try:
             path = self._path(url)
         except InvalidURL:
             return False
-        return not rules.refuses(path) or self._is_robots_txt(path)
+        return self._is_robots_txt(path) or not self._refuses(path, agents)
 
     def verdict(self, url: str | bytes, agents: Agents) -> Verdict:
         """The same answer as :meth:`allowed`, with what it rests on."""
@@ -254,22 +260,36 @@ class RobotsTxt:
                 return rest_to_match(url[self._site_end :], self.dialect)
         return path_to_match(url, self.dialect)
 
-    def _rules_for(self, agents: Agents, *, once: bool = False) -> RuleSet:
-        """The combined rules of the groups that are about *agents*.
+    def _refuses(self, path: str, agents: Agents) -> bool:
+        """Whether a rule for *agents* refuses *path*.
 
-        Of many sites one page is asked for. So what is asked *once* is not
-        kept the first time: to read the file again takes less than to keep it.
+        Of many sites one page is asked for. So the first time nothing is kept but
+        that there was one: to read the file again takes less than to keep it.
         """
+        key = agents if isinstance(agents, str) else tuple(agents)
+        if key in self._rule_sets or key in self._asked:
+            return not self._rules_for(agents).decide(path) & 1
+        self._asked = (*self._asked[-_MAX_RULE_SETS:], key)
+        tokens = preferences(agents)
+        seen = glance(self.body, self.dialect, tokens)
+        if seen is None:
+            _, groups = groups_about(self.body, self.dialect, tokens)
+            _, patterns, allows = _combined(groups, self.dialect)
+        else:
+            values, allows = seen
+            patterns = canonical_patterns(values, self.dialect)
+        return refuses(path, patterns, allows, self.dialect)
+
+    def _rules_for(self, agents: Agents) -> RuleSet:
+        """The combined rules of the groups that are about *agents*."""
         key = agents if isinstance(agents, str) else tuple(agents)
         rules = self._rule_sets.get(key)
         if rules is None:
             agent, groups = groups_about(self.body, self.dialect, preferences(agents))
             # Others may have come to the same groups.
-            rules = self._rule_sets.get(agent) or _combined(groups, self.dialect)
-            if once and key not in self._asked:
-                self._asked = (*self._asked[-_MAX_RULE_SETS:], key)
-                return rules
-            rules.make_index()
+            rules = self._rule_sets.get(agent)
+            if rules is None:
+                rules = RuleSet(*_combined(groups, self.dialect), self.dialect)
             if len(self._rule_sets) >= _MAX_RULE_SETS:
                 self._rule_sets.clear()
             self._rule_sets[agent] = self._rule_sets[key] = rules
@@ -290,15 +310,19 @@ class RobotsTxt:
         if self._rules is None or len(self._rules) >= _MAX_RULES:
             self._rules = {}
         if line not in self._rules:
-            read = read_line(split_lines(self.body, self.dialect)[line - 1], self.dialect)
+            if self._lines is None:
+                self._lines = Lines(self.body, self.dialect)
+            read = read_line(self._lines[line - 1], self.dialect)
             assert read is not None
             self._rules[line] = Rule(read.field is Field.ALLOW, read.value, line)
         return self._rules[line]
 
 
-def _combined(groups: list[Group], dialect: Dialect) -> RuleSet:
-    """The rules of all *groups* as one set."""
+def _combined(
+    groups: list[Group], dialect: Dialect
+) -> tuple[Sequence[int], list[str], Sequence[bool]]:
+    """Lines and patterns of the rules of all *groups*, and which of them allow."""
     rules = list(chain.from_iterable(group.rules for group in groups))
     lines, fields, values = zip(*rules, strict=True) if rules else ((), (), ())
     allows = [field is Field.ALLOW for field in fields]
-    return RuleSet(canonical_patterns(values, dialect), lines, allows, dialect)
+    return lines, canonical_patterns(values, dialect), allows

@@ -20,6 +20,7 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from .dialects import Dialect, PathForm
+from .lines import WHITE_SPACE
 
 #: Where the rules of an origin are (RFC 9309 §2.3).
 ROBOTS_TXT = "/robots.txt"
@@ -50,8 +51,9 @@ _KEPT = "!&()+,/:;=?@"
 #: follows the authority in a URL is the path to match as it stands, if it has no
 #: others, no "/." in it, and does not end with "?".
 PLAIN = (_UNRESERVED + _KEPT).encode("ascii")
-_PLAIN_OR_STAR = PLAIN + b"*"
 _PLAIN_OR_META = PLAIN + b"*$\n"
+# Of values between line ends, one that has others, after its line end.
+_ODD = re.compile(b"\n(?![*%b]*[$]?\n)(.+)" % re.escape(PLAIN))
 
 
 class _Form(NamedTuple):
@@ -202,21 +204,25 @@ def is_robots_txt(url: str | bytes, dialect: Dialect) -> bool:
 def canonical_patterns(values: Sequence[bytes], dialect: Dialect) -> list[str]:
     """The values of rules in the form that *dialect* compares.
 
-    In the result, where *dialect* has wildcards, ``*`` is one, and ``$`` an
-    anchor where it comes last.
+    White space around them does not count. In the result, where *dialect* has
+    wildcards, ``*`` is one, and ``$`` an anchor where it comes last.
     """
-    # Of most files no value needs work, and this is quick to see of all at once.
-    together = b"\n".join(values) + b"\n"
+    if not dialect.wildcards:
+        return [_canonical_pattern(value.strip(WHITE_SPACE), dialect) for value in values]
+    # Of most files no value needs work, and of the others few do: quick to see of all
+    # at once. No value has a line end in it, and none gets one.
+    together = b"\n".join([b"", *values, b""])
     literal_dollars = together.count(b"$") - together.count(b"$\n")
-    if dialect.wildcards and not (literal_dollars or together.translate(None, _PLAIN_OR_META)):
-        return together.decode("ascii").split("\n")[: len(values)]
-    return [_canonical_pattern(value, dialect) for value in values]
+    if literal_dollars or together.translate(None, _PLAIN_OR_META):
+        together = b"\n".join([b"", *[value.strip(WHITE_SPACE) for value in values], b""])
+        together = _ODD.sub(
+            lambda odd: b"\n" + _canonical_pattern(odd.group(1), dialect).encode("ascii"), together
+        )
+    return together.decode("ascii").split("\n")[1:-1]
 
 
 def _canonical_pattern(value: bytes, dialect: Dialect) -> str:
     text = value.decode("latin-1")
-    if dialect.wildcards and not value.removesuffix(b"$").translate(None, _PLAIN_OR_STAR):
-        return text
     if dialect.path_form is PathForm.VERBATIM:
         return _ESCAPED.sub(_escape, text)
     form = _FORMS[dialect.path_form]

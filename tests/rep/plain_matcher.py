@@ -13,7 +13,7 @@ def rule_set(rules: Sequence[Rule], dialect: Dialect) -> RuleSet:
     """The index over *rules*."""
     patterns = canonical_patterns([rule.value for rule in rules], dialect)
     lines, allows = [rule.line for rule in rules], [rule.allow for rule in rules]
-    return RuleSet(patterns, lines, allows, dialect)
+    return RuleSet(lines, patterns, allows, dialect)
 
 
 def decide(rules: Sequence[Rule], path: str, dialect: Dialect) -> Rule | None:

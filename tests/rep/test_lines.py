@@ -7,7 +7,7 @@ import codecs
 import pytest
 
 from scrapy_rep.rep.dialects import GOOGLE, MIN_PARSED_SIZE, RFC9309, Dialect
-from scrapy_rep.rep.lines import Field, read_records, within_limit
+from scrapy_rep.rep.lines import Field, Lines, read_records, split_lines, within_limit
 
 BOTH = pytest.mark.parametrize("dialect", [RFC9309, GOOGLE], ids=lambda dialect: dialect.name)
 
@@ -20,6 +20,24 @@ def read(body: bytes, dialect: Dialect = RFC9309) -> list[tuple[int, Field, byte
 
 
 # -- line ends ----------------------------------------------------------------
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"a",
+        b"a\n",
+        b"\n\na\n\nb",
+        b"a\r\nb\rc\n",
+        codecs.BOM_UTF8 + b"a\nb\0c\n",
+        b"a" * 17_000 + b"\nb",
+    ],
+)
+def test_a_line_alone_is_what_it_is_among_all(body: bytes, dialect: Dialect) -> None:
+    all_lines = split_lines(body, dialect)
+    lines = Lines(body, dialect)
+    assert [lines[index] for index in range(len(all_lines))] == all_lines
 
 
 @BOTH

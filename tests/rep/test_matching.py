@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from scrapy_rep.rep import matching
 from scrapy_rep.rep.dialects import DIALECTS, GOOGLE, RFC9309, Dialect
-from scrapy_rep.rep.matching import Rule, line_of
-from scrapy_rep.rep.urls import path_to_match
+from scrapy_rep.rep.matching import Rule, line_of, refuses
+from scrapy_rep.rep.urls import canonical_patterns, path_to_match
 from tests.rep.plain_matcher import decide, plain_decide, rule_set
 
 # pytest-twisted does not get on with @given and parametrize on one test.
@@ -280,6 +283,12 @@ def assert_as_a_loop_would(
         path = path_to_match(f"http://h/{tail}", dialect)
         expected = plain_decide(rules, path, dialect)
         assert line_of(index.decide(path)) == (expected.line if expected else 0)
+        patterns = canonical_patterns([rule.value for rule in rules], dialect)
+        refused = refuses(path, patterns, [rule.allow for rule in rules], dialect)
+        assert refused is bool(expected and expected.refuses)
+        # Long paths are looked through in another way.
+        with patch.object(matching, "_LONG_PATH", 0):
+            assert line_of(index.decide(path)) == (expected.line if expected else 0)
 
 
 @given(dialect=ANY_DIALECT, drawn=_RULES, tails=st.lists(_PATHS, min_size=1, max_size=4))
@@ -310,3 +319,42 @@ def test_the_index_decides_so_with_many_wildcards(
     dialect: Dialect, drawn: list[tuple[bool, str]], tails: list[str]
 ) -> None:
     assert_as_a_loop_would(dialect, drawn, tails)
+
+
+# Words of patterns that are words of paths, parts of them, or neither.
+_PIECES = ["/", "/", "?", "=", ".", "-", "*", "a", "b1", "b2", "b3", "c", "index.htm", "%61"]
+_WORDY = st.lists(
+    st.tuples(
+        st.booleans(),
+        st.lists(st.sampled_from([*_PIECES, "*", "/*", "$"]), min_size=1, max_size=9).map("".join),
+    ),
+    min_size=60,
+    max_size=90,
+)
+_WORDY_PATHS = st.lists(st.sampled_from(_PIECES), max_size=12).map("".join)
+
+
+@given(dialect=ANY_DIALECT, drawn=_WORDY, tails=st.lists(_WORDY_PATHS, min_size=1, max_size=6))
+@settings(max_examples=60, deadline=None)
+def test_the_index_decides_so_by_words(
+    dialect: Dialect, drawn: list[tuple[bool, str]], tails: list[str]
+) -> None:
+    assert_as_a_loop_would(dialect, drawn, tails)
+
+
+def test_a_pattern_is_found_by_a_word_of_it() -> None:
+    few = [f"disallow /*/item-{number}/" for number in range(50)]
+    rules = [*few, "disallow /a*", "allow /*.item-7$", "disallow /*x-item-8/", "disallow /i*9"]
+    for path, line in (
+        ("/shop/item-33/page", 34),
+        ("/shop/item-333/page", 0),
+        ("/shop/item-33", 0),
+        ("/shop/an-item-33/", 0),
+        ("/shop/page.item-7", 52),
+        ("/shop/page.item-7/", 0),
+        ("/shop/ax-item-8/", 53),
+        ("/item-49/item-7/", 8),
+        ("/item-49/", 54),
+        ("/a/item-7/item-5/", 6),
+    ):
+        assert deciding_line(path, *rules) == line
