@@ -41,12 +41,14 @@ def _run(coroutine: Coroutine[Any, Any, _T]) -> _T:
     raise AssertionError("it waits")
 
 
-def _origin(number: int) -> Origin:
+def example_origin(number: int) -> Origin:
+    """An origin of the benchmarks of stores."""
     return Origin("https", f"host{number}.example", 443)
 
 
-def _facts(number: int) -> Facts:
-    origin = _origin(number)
+def example_facts(number: int) -> Facts:
+    """What is known of it: a file of 640 octets, just fetched."""
+    origin = example_origin(number)
     now = time.time()
     headers = (("etag", '"33a64df551425fcc55e4d42a148795d9f25f89d4"'),)
     result = FetchResult(origin.robots_url, 200, _BODY[:640], detail="status 200", headers=headers)
@@ -65,19 +67,21 @@ def _milliseconds(work: Callable[[int], object], numbers: Iterable[int]) -> list
 def operations(store: Store) -> dict[str, list[float]]:
     """Milliseconds of each operation, one figure for each time."""
     for number in range(_ORIGINS):
-        _run(store.write(_facts(number)))
+        _run(store.write(example_facts(number)))
     settle()
     step = _ORIGINS // _SAMPLES
     known, new = range(0, _ORIGINS, step), range(_ORIGINS, _ORIGINS + _SAMPLES)
     leases: dict[int, Lease | None] = {}
 
     def claim(number: int) -> None:
-        leases[number] = _run(store.claim(_origin(number), _LEASE)).lease
+        leases[number] = _run(store.claim(example_origin(number), _LEASE)).lease
 
-    facts = {number: _facts(number) for number in new}
+    facts = {number: example_facts(number) for number in new}
     return {
-        "read, known": _milliseconds(lambda number: _run(store.read(_origin(number))), known),
-        "read, new": _milliseconds(lambda number: _run(store.read(_origin(number))), new),
+        "read, known": _milliseconds(
+            lambda number: _run(store.read(example_origin(number))), known
+        ),
+        "read, new": _milliseconds(lambda number: _run(store.read(example_origin(number))), new),
         "claim, new": _milliseconds(claim, new),
         "write, new": _milliseconds(
             lambda number: _run(store.write(facts[number], leases[number])), new

@@ -258,7 +258,9 @@ def _checked(name: str, value: Any, check: Callable[[Any], _T]) -> _T:
     try:
         return check(value)
     except (ValueError, TypeError) as error:
-        raise ConfigurationError(f"{name} = {value!r}: {error}") from None
+        # A URL may have a password in it.
+        shown = re.sub(r"(?<=//)[^/]*@", "...@", repr(value))
+        raise ConfigurationError(f"{name} = {shown}: {error}") from None
 
 
 def _pacing(settings: BaseSettings, visit_time: VisitTime) -> frozenset[Field]:

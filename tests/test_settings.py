@@ -330,3 +330,12 @@ def test_a_purpose_that_nobody_has_defined_is_warned_about(
     (warning,) = caplog.messages
     assert "'ai_train'" in warning
     assert "ai-train" in warning
+
+
+@pytest.mark.parametrize(
+    "url", ["redis://me:secret@host?no=option", "redis://:secret@/1", "http://me:secret@host"]
+)
+def test_no_password_in_errors(url: str) -> None:
+    with pytest.raises(ConfigurationError, match="REP_STORE") as caught:
+        RepSettings.read(Settings({"REP_STORE": url}))
+    assert "secret" not in str(caught.value)

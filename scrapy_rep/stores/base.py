@@ -34,8 +34,9 @@ _MAX_HEAD = 512 * 1024
 # The last second of the year 9999; later ones have no date.
 _MAX_TIME = 253_402_300_799.0
 _MAX_COUNT = 1_000_000
-# Of one processor clock to another, and of a clock that is put right gently.
-_CLOCK_SLACK = 5.0
+#: Seconds that a lease may have been taken in the future: one processor's clock to
+#: another's, and a clock that is put right gently.
+LEASE_CLOCK_SLACK = 5.0
 # Speed is worth more than the few octets that higher levels save.
 _LEVEL = 1
 
@@ -154,7 +155,7 @@ def lease_holds(taken: object, until: object, now: float) -> bool:
     """
     if not isinstance(taken, float) or not isinstance(until, float):
         return False
-    return taken - _CLOCK_SLACK <= now < until and until - taken <= MAX_LEASE
+    return taken - LEASE_CLOCK_SLACK <= now < until and until - taken <= MAX_LEASE
 
 
 async def pause(seconds: float) -> None:

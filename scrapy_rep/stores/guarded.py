@@ -31,10 +31,10 @@ class GuardedStore:
     """The store that *open_store* makes when it is first used; a :class:`~.base.Store`.
 
     Raises nothing. When the store fails, or cannot be made, it is left alone for
-    *retry_after* seconds and then tried again. Meanwhile this one is as a store
-    that is empty and that nobody else uses: nothing is known, every lease is
-    granted. Each change is logged once. *clock* gives seconds since the epoch,
-    *spider* is for the log.
+    *retry_after* seconds and then tried again; 0 for a store that fails at once for
+    as long as it does not work. Meanwhile this one is as a store that is empty and
+    that nobody else uses: nothing is known, every lease is granted. Each change is
+    logged once. *clock* gives seconds since the epoch, *spider* is for the log.
     """
 
     def __init__(
@@ -148,12 +148,16 @@ class GuardedStore:
             said = str(error) if known else printable(f"{type(error).__name__}: {error}")
             logger.warning(
                 "The store of robots.txt policies does not work: %(error)s. The crawl goes on "
-                "with what it has in memory; the store is tried again every %(seconds)g s",
-                {"error": said, "seconds": self._retry_after},
+                "with what it has in memory; the store is tried again %(when)s",
+                {"error": said, "when": self._when},
                 exc_info=None if known or isinstance(error, OSError) else error,
                 extra={"spider": self._spider},
             )
         self._failed_at = self._clock()
+
+    @property
+    def _when(self) -> str:
+        return f"every {self._retry_after:g} s" if self._retry_after else "in the background"
 
     def _worked(self) -> None:
         if self._failed_at is not None:

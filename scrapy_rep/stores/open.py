@@ -16,11 +16,15 @@ from .base import Store
 if TYPE_CHECKING:
     from scrapy import Spider
 
+    from .redis_url import RedisUrl
+
 _SQLITE_URL = "sqlite:///"
 _ACCEPTED = (
     "accepted: memory; sqlite (a file in the project's data directory); "
-    "sqlite:///relative/path or sqlite:////absolute/path of a file"
+    "sqlite:///relative/path or sqlite:////absolute/path of a file; "
+    "redis://host:port/db, rediss://…, unix:///path, redis+sentinel://host,host/service/db"
 )
+_REDIS_SCHEMES = ("redis://", "rediss://", "unix://", "redis+sentinel://", "rediss+sentinel://")
 # Within the data directory of a project.
 _DIRECTORY = "rep"
 _FILE = "robots.sqlite"
@@ -28,27 +32,38 @@ _FILE = "robots.sqlite"
 
 @dataclass(frozen=True, slots=True)
 class StoreSpec:
-    """Which store: one in memory, or one in an SQLite file.
+    """Which store: one in memory, one in an SQLite file, or one in Redis.
 
     *path* of the file, from the working directory if relative; ``None`` for the
-    one in the project's data directory.
+    one in the project's data directory, if there is no *redis*.
     """
 
     in_memory: bool
     path: Path | None = None
+    redis: RedisUrl | None = None
 
     def file(self) -> Path | None:
-        """Where the file is, absolute; ``None`` for a store in memory.
+        """Where the file is, absolute; ``None`` for a store that is not in one.
 
         Raises :exc:`OSError`, or what Scrapy raises for a broken project.
         """
-        if self.in_memory:
+        if self.in_memory or self.redis is not None:
             return None
         if self.path is not None:
             return self.path.absolute()
         from scrapy.utils.project import data_path
 
         return Path(data_path(_DIRECTORY)).absolute() / _FILE
+
+    def place(self) -> str | None:
+        """Where the store is, for people; ``None`` for one in memory.
+
+        Raises what :meth:`file` raises.
+        """
+        if self.redis is not None:
+            return str(self.redis)
+        file = self.file()
+        return None if file is None else str(file)
 
 
 def parse_spec(value: object) -> StoreSpec:
@@ -63,6 +78,8 @@ def parse_spec(value: object) -> StoreSpec:
         return StoreSpec(in_memory=True)
     if value == "sqlite":
         return StoreSpec(in_memory=False)
+    if isinstance(value, str) and value.startswith(_REDIS_SCHEMES):
+        return StoreSpec(in_memory=False, redis=_redis_url(value))
     if not isinstance(value, str) or not value.startswith(_SQLITE_URL):
         raise ValueError(_ACCEPTED)
     path = value[len(_SQLITE_URL) :]
@@ -72,11 +89,26 @@ def parse_spec(value: object) -> StoreSpec:
     return StoreSpec(in_memory=False, path=Path(path))
 
 
+def _redis_url(value: str) -> RedisUrl:
+    try:
+        from .redis_url import parse_url
+    except ImportError:
+        raise ValueError("the package redis is missing: pip install scrapy-rep[redis]") from None
+    try:
+        return parse_url(value)
+    except ValueError as error:
+        raise ValueError(f"{error}; {_ACCEPTED}") from None
+
+
 def open_store(spec: StoreSpec, max_origins: int, clock: Callable[[], float] = time.time) -> Store:
     """The store of *spec* itself, whose methods raise :exc:`~.base.StoreError`.
 
     One in memory keeps *max_origins*. *clock* gives seconds since the epoch.
     """
+    if spec.redis is not None:
+        from .redis import RedisStore
+
+        return RedisStore(spec.redis, clock)
     path = spec.file()
     if path is None:
         from .memory import MemoryStore
@@ -99,6 +131,12 @@ def open_guarded(
     """
     if spec.in_memory:
         return open_store(spec, max_origins, clock)
-    from .guarded import GuardedStore
+    from .guarded import RETRY_AFTER, GuardedStore
 
-    return GuardedStore(lambda: open_store(spec, max_origins, clock), clock, spider)
+    return GuardedStore(
+        lambda: open_store(spec, max_origins, clock),
+        clock,
+        spider,
+        # What is in Redis sees to its connection by itself.
+        retry_after=RETRY_AFTER if spec.redis is None else 0.0,
+    )

@@ -2,14 +2,35 @@
 
 from __future__ import annotations
 
+import time
+
 from scrapy import Request
+from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 
+from scrapy_rep import RepMiddleware
+from scrapy_rep.keeper import steady
+
 
 class OwnRobotsTxtMiddleware(RobotsTxtMiddleware):
     """Scrapy's own, as a project might have changed it."""
+
+
+class HourOffAhead(RepMiddleware):
+    """Ours, in a process whose clock is wrong."""
+
+    hours = 1
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler, steady(lambda: time.time() + 3600 * self.hours))
+
+
+class HourOffBehind(HourOffAhead):
+    """The same the other way."""
+
+    hours = -1
 
 
 class AsksAgain:

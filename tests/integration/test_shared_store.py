@@ -40,9 +40,9 @@ def conditional(refused: str) -> Answer:
     return answer
 
 
-def crawl(sites: list[Site], setup: str, path: Path, processes: int = 1) -> list[Crawl]:
+def crawl(sites: list[Site], setup: str, store: str, processes: int = 1) -> list[Crawl]:
     """So many crawls of all *sites* at once; in each, every verdict is right."""
-    settings: dict[str, Any] = {"REP_STORE": f"sqlite:///{path}", "CONCURRENT_REQUESTS": 100}
+    settings: dict[str, Any] = {"REP_STORE": store, "CONCURRENT_REQUESTS": 100}
     asked = pages(*(f"{one.url}/{path}" for one in sites for path in ("even", "odd")))
     with ThreadPoolExecutor(processes) as pool:
         jobs = [pool.submit(Job(asked, setup, settings=settings).run) for _ in range(processes)]
@@ -86,16 +86,16 @@ def grow_old(path: Path, seconds: float) -> None:
 def test_two_crawls_of_the_same_hosts(servers: LoopbackServers, tmp_path: Path, loop: str) -> None:
     path = tmp_path / "robots.sqlite"
     sites = [servers.serve(conditional(("even", "odd")[number % 2])) for number in range(HOSTS)]
-    both = crawl(sites, loop, path, processes=2)
+    both = crawl(sites, loop, f"sqlite:///{path}", processes=2)
     assert fetches(sites) == [1] * HOSTS
     assert total(both, "request_count") == HOSTS
     # The other one had all from the store.
     assert total(both, "store_count") == HOSTS
-    (third,) = crawl(sites, loop, path)
+    (third,) = crawl(sites, loop, f"sqlite:///{path}")
     assert fetches(sites) == [1] * HOSTS
     assert total([third], "store_count") == HOSTS
     grow_old(path, 2 * DAY)
-    (fourth,) = crawl(sites, loop, path)
+    (fourth,) = crawl(sites, loop, f"sqlite:///{path}")
     assert fetches(sites) == [2] * HOSTS
     assert total([fourth], "confirmed_count") == HOSTS
     assert total([fourth], "response_status_count/304") == HOSTS
@@ -109,10 +109,10 @@ def test_two_crawls_of_the_same_hosts(servers: LoopbackServers, tmp_path: Path, 
 def test_two_crawls_refresh_at_once(servers: LoopbackServers, tmp_path: Path, loop: str) -> None:
     path = tmp_path / "robots.sqlite"
     sites = [servers.serve(conditional(("even", "odd")[number % 2])) for number in range(HOSTS)]
-    crawl(sites, loop, path)
+    crawl(sites, loop, f"sqlite:///{path}")
     # In use, and due.
     grow_old(path, 0.95 * DAY)
-    both = crawl(sites, loop, path, processes=2)
+    both = crawl(sites, loop, f"sqlite:///{path}", processes=2)
     assert fetches(sites) == [2] * HOSTS
     assert total(both, "confirmed_count") == HOSTS
     assert sum(result.robots_bytes for result in both) == 0

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.stores.blocking import LoopInThread
 from tests.stores.examples import Clock
 
 
@@ -17,3 +19,9 @@ def clock() -> Clock:
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "robots.sqlite"
+
+
+@pytest.fixture
+def asyncio_thread() -> Iterator[LoopInThread]:
+    with LoopInThread() as thread:
+        yield thread

@@ -15,16 +15,19 @@ import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from scrapy_rep.rep.facts import Facts
-from scrapy_rep.stores.base import StoreError
+from scrapy_rep.stores.base import Store, StoreError
 from scrapy_rep.stores.guarded import GuardedStore
+from scrapy_rep.stores.redis import RedisStore
+from scrapy_rep.stores.redis_url import parse_url
 from scrapy_rep.stores.sqlite import SqliteStore
-from tests.stores.examples import NOON, Clock, facts, is_whole, look, origin, run, run_all
+from tests.stores.blocking import BlockingStore, LoopInThread
+from tests.stores.examples import NOON, Clock, facts, is_whole, origin, run, run_all
 
 LEASE = 30.0
 
@@ -126,12 +129,34 @@ def wrong_with(path: Path, clock: Clock, kept: dict[int, int]) -> list[str]:
 # -- several at once --------------------------------------------------------------
 
 
-def contend(directory: str, processes: str, claims: str, origins: str) -> dict[str, Any]:
-    """Claim and write, each process for itself; nobody may ever hold what another holds."""
+@contextlib.contextmanager
+def opened(place: str) -> Iterator[Store]:
+    """The store in the file or Redis of *place*."""
+    if not place.startswith("redis:"):
+        store = SqliteStore(place)
+        yield store
+        run(store.close())
+        return
+    with LoopInThread() as loop:
+        blocking = BlockingStore(RedisStore(parse_url(place)), loop)
+        yield blocking
+        run(blocking.close())
+
+
+def contend(
+    directory: str, processes: str, claims: str, origins: str, place: str = ""
+) -> dict[str, Any]:
+    """Claim and write, each process for itself; nobody may ever hold what another holds.
+
+    In the file *directory*/robots.sqlite, or in the Redis of *place*.
+    """
+    path = Path(directory, "robots.sqlite")
+    place = place or str(path)
     results = []
     for number in range(int(processes)):
         hear, tell = os.pipe()
-        work = partial(claim_and_write, Path(directory), number, int(claims), int(origins), tell)
+        numbers = number, int(claims), int(origins), tell
+        work = partial(claim_and_write, Path(directory), place, *numbers)
         results.append((in_child(work), hear))
         os.close(tell)
     total: Counter[str] = Counter()
@@ -139,18 +164,29 @@ def contend(directory: str, processes: str, claims: str, origins: str) -> dict[s
         with os.fdopen(hear) as lines:
             total.update(json.loads(lines.read() or '{"crashed": 1}'))
         os.waitpid(child, 0)
-    path = Path(directory, "robots.sqlite")
-    store = SqliteStore(path)
-    total["known"] = len(run_all(store.origins()))
-    total["leases left"] = look(path, "SELECT count(*) FROM leases")[0][0]
-    run(store.close())
-    total["whole"] = is_whole(path)
+    with opened(place) as store:
+        total["known"] = len(run_all(store.origins()))
+        for about in range(int(origins)):
+            lease = run(store.claim(origin(about), LEASE)).lease
+            total["leases left"] += lease is None
+            if lease is not None:
+                run(store.release(lease))
+    if place == str(path):
+        total["whole"] = is_whole(path)
     return dict(total)
 
 
-def claim_and_write(directory: Path, seed: int, claims: int, origins: int, told: int) -> None:
-    chance = random.Random(seed)
-    store = SqliteStore(directory / "robots.sqlite")
+def claim_and_write(
+    directory: Path, place: str, seed: int, claims: int, origins: int, told: int
+) -> None:
+    with opened(place) as store:
+        done = claim_again_and_again(store, directory, random.Random(seed), claims, origins)
+    os.write(told, json.dumps(done).encode())
+
+
+def claim_again_and_again(
+    store: Store, directory: Path, chance: random.Random, claims: int, origins: int
+) -> Counter[str]:
     done: Counter[str] = Counter()
     while done["claims"] < claims:
         done["claims"] += 1
@@ -170,8 +206,7 @@ def claim_and_write(directory: Path, seed: int, claims: int, origins: int, told:
         with contextlib.suppress(FileNotFoundError):
             marker.unlink()
         run(store.write(facts(about, time.time()), lease))
-    run(store.close())
-    os.write(told, json.dumps(done).encode())
+    return done
 
 
 def race(directory: str, origins: str) -> list[int]:

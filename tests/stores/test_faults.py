@@ -24,6 +24,7 @@ from scrapy_rep.rep.urls import Origin
 from scrapy_rep.stores.guarded import GuardedStore
 from scrapy_rep.stores.sqlite import MIGRATIONS, SqliteStore
 from tests.stores.examples import HOUR, Clock, change, facts, is_whole, look, origin, run, run_all
+from tests.stores.redis_server import RedisServer
 
 ROOT = Path(__file__).parents[2]
 LEASE = 30.0
@@ -95,6 +96,22 @@ def test_one_lease_at_a_time_whoever_asks(tmp_path: Path) -> None:
     assert found["known"] == 50
     assert found["leases left"] == 0
     assert found["whole"]
+
+
+@needs_posix
+@pytest.mark.parametrize(("origins", "granted"), [(50, 100), (2, 2)])
+def test_one_lease_at_a_time_in_redis(
+    tmp_path: Path, fresh_redis: RedisServer, origins: int, granted: int
+) -> None:
+    place = f"{fresh_redis.url}?socket_timeout=10"
+    found = process("contend", tmp_path, 4, 200, origins, place)
+    assert found["claims"] == 800
+    assert found["granted"] + found.get("refused", 0) == 800
+    assert found["granted"] > granted
+    assert "held by two" not in found
+    assert "crashed" not in found
+    assert found["known"] == origins
+    assert found["leases left"] == 0
 
 
 @needs_posix

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +10,7 @@ import pytest
 from scrapy_rep.stores.guarded import GuardedStore
 from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.stores.open import StoreSpec, open_guarded, open_store, parse_spec
+from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.sqlite import SqliteStore
 from tests.stores.examples import Clock, facts, origin, run
 
@@ -32,7 +34,7 @@ def test_values(value: str, spec: StoreSpec) -> None:
     [
         *["", "x", "Memory", "sqlite:", "sqlite://", "sqlite://host/path", "/a/b.sqlite"],
         *["sqlite:///", "sqlite:////", "sqlite:///a/", "sqlite:///:memory:", "sqlite:///a\0b"],
-        *["redis://host", None, 1, True, Path("x"), ["memory"]],
+        *["redis:host", "http://host", "REDIS://host", None, 1, True, Path("x"), ["memory"]],
     ],
 )
 def test_values_that_make_no_sense(value: object) -> None:
@@ -45,6 +47,10 @@ def test_paths_are_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert parse_spec("sqlite:///a/b").file() == tmp_path / "a" / "b"
     assert parse_spec("sqlite:////a/b").file() == Path("/a/b")
     assert parse_spec("memory").file() is None
+    assert parse_spec("redis://host").file() is None
+    assert parse_spec("memory").place() is None
+    assert parse_spec("sqlite:///a/b").place() == str(tmp_path / "a" / "b")
+    assert parse_spec("redis://me:secret@host/1?prefix=x").place() == "redis://host/1"
 
 
 def test_the_data_directory_outside_a_project(
@@ -65,9 +71,48 @@ def test_the_data_directory_of_a_project(tmp_path: Path, monkeypatch: pytest.Mon
     assert (tmp_path / ".scrapy" / "rep" / "robots.sqlite").is_file()
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        *["redis://", "redis://:pw@/1", "redis://host/x", "redis://host:99999", "unix://"],
+        *["redis://host?foo=1", "redis://host?max_connections=x", "redis://host?prefix="],
+        *["redis://host?prefix=%C3%A9", "redis://host?socket_timeout=0"],
+        *["redis://host?socket_timeout=x", "redis+sentinel://a,b", "redis+sentinel://a,/main"],
+        "redis+sentinel:///main",
+    ],
+)
+def test_redis_urls_that_make_no_sense(value: str) -> None:
+    with pytest.raises(ValueError, match=r"\w.*; accepted: memory; .*redis://host:port/db"):
+        parse_spec(value)
+
+
+def test_no_redis_package(tmp_path: Path) -> None:
+    """As where the extra is not installed: a directory that has it for Python's sake."""
+    (tmp_path / "redis.py").write_text("raise ImportError('no redis')", "utf-8")
+    code = (
+        "from scrapy.settings import Settings\n"
+        "from scrapy_rep.exceptions import ConfigurationError\n"
+        "from scrapy_rep.settings import RepSettings\n"
+        "RepSettings.read(Settings())\n"
+        "try:\n"
+        "    RepSettings.read(Settings({'REP_STORE': 'redis://host'}))\n"
+        "except ConfigurationError as error:\n"
+        "    print(error)\n"
+    )
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    assert "REP_STORE = 'redis://host': " in done.stdout
+    assert "pip install scrapy-rep[redis]" in done.stdout
+
+
 def test_stores(tmp_path: Path) -> None:
     clock = Clock()
     memory, file = parse_spec("memory"), StoreSpec(False, tmp_path / "x")
+    redis = parse_spec("redis://host")
+    assert isinstance(open_store(redis, 10, clock), RedisStore)
+    assert isinstance(open_guarded(redis, 10, clock), GuardedStore)
     assert isinstance(open_store(memory, 10, clock), MemoryStore)
     assert isinstance(open_guarded(memory, 10, clock), MemoryStore)
     assert isinstance(open_store(file, 10, clock), SqliteStore)
@@ -92,6 +137,9 @@ def test_a_crawl_starts_whatever_the_project_is_like(
     [
         ("scrapy_rep", "sqlite3"),
         ("scrapy_rep.stores.open", "sqlite3"),
+        ("scrapy_rep", "redis"),
+        ("scrapy_rep.settings", "redis"),
+        ("scrapy_rep.stores.sqlite", "redis"),
         ("scrapy_rep.stores.guarded", "sqlite3"),
         ("scrapy_rep.stores.sqlite", "twisted.internet.reactor"),
     ],

@@ -26,6 +26,7 @@ from scrapy_rep.tools.demo.server import Asked, LoopbackServers, http_response
 from tests.integration.crawl_process import SETUPS
 from tests.stores.examples import DAY, HOUR, NOON, Clock, is_whole
 from tests.stores.examples import run as run_now
+from tests.stores.redis_server import RedisServer
 
 RULES = b"User-agent: *\nDisallow: /private/\n"
 HOSTILE = b"User-agent: *\r\nDisallow: /\x1b[31m<script>\xff\n" + b"#" * 300
@@ -729,3 +730,27 @@ def test_help_reads_as_documentation(words: str, told: list[str], tmp_path: Path
     assert (done.returncode, done.stderr) == (0, "")
     assert [text for text in told if text not in done.stdout] == []
     assert max(map(len, done.stdout.splitlines())) <= 100
+
+
+async def robots_only(asked: Asked, writer: asyncio.StreamWriter) -> None:
+    writer.write(http_response(200, RULES))
+
+
+def test_a_store_in_redis(
+    tmp_path: Path, fresh_redis: RedisServer, servers: LoopbackServers
+) -> None:
+    site = servers.serve(robots_only)
+    store = f"REP_STORE=redis://:@127.0.0.1:{fresh_redis.port}/0?prefix=x:"
+    assert "known from now on" in cache(tmp_path, "refresh", site.url, "-s", store).stdout
+    (listed,) = from_json(cache(tmp_path, "list", "--json", "-s", store))
+    assert listed["origin"] == site.url
+    assert cache(tmp_path, "clear", "--yes", "-s", store).stdout == "1 origin forgotten\n"
+    assert f"Nothing is known: {fresh_redis.url}" in cache(tmp_path, "list", "-s", store).stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_redis_there(tmp_path: Path) -> None:
+    done = cache(tmp_path, "list", "-s", "REP_STORE=redis://:secret@127.0.0.1:1")
+    assert done.returncode == 2
+    assert "scrapy robots cache list: redis://127.0.0.1:1: " in done.stderr
+    assert "secret" not in done.stderr

@@ -10,7 +10,6 @@ import sys
 import time
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, TypeVar
 
 from scrapy.exceptions import NotConfigured, UsageError
@@ -71,9 +70,9 @@ def _printable_message(error: Exception) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Cache:
-    """The store of a project that is in *file*, and where to write to."""
+    """The store of a project that is at *place*, and where to write to."""
 
-    file: Path
+    place: str
     scrapy_settings: BaseSettings
     settings: RepSettings
     printer: Printer
@@ -82,10 +81,10 @@ class _Cache:
     @classmethod
     def open(cls, scrapy_settings: BaseSettings, *, as_json: bool) -> _Cache:
         settings = RepSettings.read(scrapy_settings)
-        file = settings.store.file()
-        if file is None:
+        place = settings.store.place()
+        if place is None:
             raise Trouble("REP_STORE = 'memory': nothing outlives a crawl, so nothing is kept")
-        return cls(file, scrapy_settings, settings, Printer(sys.stdout), as_json)
+        return cls(place, scrapy_settings, settings, Printer(sys.stdout), as_json)
 
     def reader(self) -> Reader:
         """What a crawl that begins now takes it for."""
@@ -93,7 +92,8 @@ class _Cache:
 
     def use(self, use: Callable[[Store], Coroutine[Any, Any, _T]], otherwise: _T) -> _T:
         """What *use* makes of the store; *otherwise*, and no file is made, if there is none."""
-        if not self.file.exists():
+        file = self.settings.store.file()
+        if file is not None and not file.exists():
             return otherwise
         return asyncio.run(self._use(use))
 
@@ -123,9 +123,9 @@ def _origin(options: argparse.Namespace) -> Origin:
 
 def _path(cache: _Cache, options: argparse.Namespace) -> int:
     if cache.as_json:
-        cache.write_json({"path": str(cache.file)})
+        cache.write_json({"path": cache.place})
     else:
-        cache.printer.line(str(cache.file))
+        cache.printer.line(cache.place)
     return DONE
 
 
@@ -143,7 +143,7 @@ def _list(cache: _Cache, options: argparse.Namespace) -> int:
         return len(origins)
 
     if not cache.use(write_all, 0) and not cache.as_json:
-        sys.stderr.write(f"Nothing is known: {cache.file}\n")
+        sys.stderr.write(f"Nothing is known: {cache.place}\n")
     return DONE
 
 
@@ -201,7 +201,7 @@ def _refresh(cache: _Cache, options: argparse.Namespace) -> int:
     else:
         layout.show_change(before, now, _HEADLINES[refreshed.outcome], cache.printer)
     if not refreshed.kept:
-        raise Trouble(f"{cache.file}: the outcome could not be kept")
+        raise Trouble(f"{cache.place}: the outcome could not be kept")
     return TROUBLE if refreshed.outcome == "unreachable" else DONE
 
 
@@ -210,7 +210,7 @@ def _clear(cache: _Cache, options: argparse.Namespace) -> int:
         return _clear_one(cache, _origin(options))
     if not options.yes:
         _check_terminal()
-        if not _agreed(cache.use(_count, 0), cache.file):
+        if not _agreed(cache.use(_count, 0), cache.place):
             sys.stderr.write("Nothing was forgotten\n")
             return NOTHING
     _tell_forgotten(cache, cache.use(lambda store: store.clear(), 0))
@@ -233,8 +233,8 @@ def _check_terminal() -> None:
         raise UsageError(message, print_help=False)
 
 
-def _agreed(count: int, file: Path) -> bool:
-    sys.stderr.write(f"Forget all {_origins(count)} in {file}? [y/N] ")
+def _agreed(count: int, place: str) -> bool:
+    sys.stderr.write(f"Forget all {_origins(count)} in {place}? [y/N] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 

@@ -14,7 +14,8 @@ _DESCRIPTION = """\
 Looks at and manages what crawls remember of robots.txt: the store that the
 setting REP_STORE names, by default rep/robots.sqlite in the data directory of
 the project. Outside a project, that is .scrapy/rep/robots.sqlite below the
-working directory. Another one: -s REP_STORE=sqlite:///path/of/the.file
+working directory. Another one: -s REP_STORE=sqlite:///path/of/the.file,
+or the URL of a Redis
 
 What is shown is what a crawl that began now would make of it, with the
 settings of the project and of -s. Settings of single spiders and of add-ons are
@@ -144,6 +145,6 @@ CACHE = SubcommandGroup(
         CacheSubcommand("show", _ORIGIN, "all that is known of one origin", _SHOW),
         CacheSubcommand("refresh", _ORIGIN, "fetch the robots.txt of one origin now", _REFRESH),
         _Clear("clear", f"[{_ORIGIN}]", "forget one origin, or all", _CLEAR),
-        CacheSubcommand("path", "", "where the file of the store is", _PATH),
+        CacheSubcommand("path", "", "where the store is", _PATH),
     ),
 )

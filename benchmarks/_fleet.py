@@ -1,0 +1,196 @@
+"""Fleets of the example in ``examples/fleet``: real workers, real Redis servers, real sites."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import resource
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from redis import Redis
+from scrapy import Request
+from scrapy.crawler import Crawler
+
+from scrapy_rep.tools.demo.server import Answer, Asked, LoopbackServers, http_response
+from tests.stores.redis_server import RedisServer
+
+ROOT = Path(__file__).parents[1]
+_EXAMPLE = ROOT / "examples" / "fleet"
+_ROBOTS = "/robots.txt"
+_PRIVATE = "/private/page"
+_RULES = b"User-agent: *\nDisallow: /private/\n" + b"".join(
+    b"Disallow: /directory-%03d/\n" % number for number in range(24)
+)
+# Seconds within which a fleet has fetched all, or has failed.
+_PATIENCE = 600.0
+# Seconds that a request must be kept for to be noted, and where.
+_WORTH_NOTING = 0.2
+_WAITS = "waits"
+
+
+@dataclass
+class Sites:
+    """What the sites of a fleet have been asked: for what, and when."""
+
+    urls: list[str] = field(default_factory=list)
+    asked: list[tuple[float, str]] = field(default_factory=list)
+
+    def fetches(self) -> Counter[str]:
+        """How often each robots.txt was fetched, by origin."""
+        return Counter(url[: -len(_ROBOTS)] for _, url in self.asked if url.endswith(_ROBOTS))
+
+    def pages(self) -> Counter[str]:
+        """How often each page was fetched."""
+        return Counter(url for _, url in self.asked if not url.endswith(_ROBOTS))
+
+    def seconds(self) -> float:
+        """From the first request to the last one."""
+        return self.asked[-1][0] - self.asked[0][0]
+
+
+class NoteArrival:
+    """A downloader middleware: when a request comes to that of scrapy-rep."""
+
+    def process_request(self, request: Request) -> None:
+        """Called by Scrapy."""
+        request.meta["arrived"] = time.monotonic()
+
+
+class NoteWait:
+    """A downloader middleware: how long scrapy-rep has kept a request, where that is long."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._redis = Redis.from_url(crawler.settings["REDIS_URL"])
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> NoteWait:
+        """Made by Scrapy."""
+        return cls(crawler)
+
+    def process_request(self, request: Request) -> None:
+        """Called by Scrapy."""
+        arrived, now = request.meta["arrived"], time.monotonic()
+        if now - arrived > _WORTH_NOTING:
+            self._redis.rpush(_WAITS, json.dumps([arrived, now]))
+
+
+_NOTING = {"benchmarks._fleet.NoteArrival": 99, "benchmarks._fleet.NoteWait": 101}
+
+
+@dataclass
+class Fleet:
+    """A fleet under way: its sites, Redis servers and workers."""
+
+    sites: Sites
+    queue: RedisServer
+    settings: dict[str, Any]
+    store: str
+    wanted: set[str]
+    workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
+
+    def start_worker(self) -> None:
+        """One worker more."""
+        settings = self.settings | {"DOWNLOADER_MIDDLEWARES": json.dumps(_NOTING)}
+        options = [f"-s{name}={value}" for name, value in settings.items()]
+        worker = subprocess.Popen(
+            [sys.executable, "-m", "scrapy", "crawl", "fleet", *options],
+            cwd=_EXAMPLE,
+            env=os.environ
+            | {"PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"}
+            | {"REDIS_URL": self.queue.url, "REP_STORE": self.store},
+            stderr=subprocess.DEVNULL,
+        )
+        self.workers.append(worker)
+
+    def ask_for(self, urls: list[str]) -> None:
+        """Put *urls* where workers look for what to begin with."""
+        if urls:
+            with self.queue.client() as client:
+                client.rpush("fleet:start_urls", *(json.dumps({"url": url}) for url in urls))
+
+    def longest_wait(self, since: float = 0.0, until: float = float("inf")) -> float:
+        """The longest time that a worker has kept a request for the sake of its robots.txt.
+
+        Of those that it kept, or began to, between *since* and *until*.
+        """
+        with self.queue.client() as client:
+            waits = [json.loads(wait) for wait in client.lrange(_WAITS, 0, -1)]
+        return max(
+            (end - start for start, end in waits if start < until and end > since),
+            default=0.0,
+        )
+
+    def missing(self) -> list[str]:
+        """The pages that nobody has fetched."""
+        return sorted(self.wanted - set(self.sites.pages()))
+
+    def finish(self, each_second: Callable[[], object] = lambda: None) -> None:
+        """Wait until all pages have been fetched and all workers have ended."""
+        deadline = time.monotonic() + _PATIENCE
+        while self.missing() or any(worker.poll() is None for worker in self.workers):
+            if time.monotonic() > deadline:
+                raise AssertionError(f"{len(self.missing())} pages are missing")
+            if self.missing() and all(worker.poll() is not None for worker in self.workers):
+                # Requests that went with a worker that was killed.
+                self.ask_for(self.missing())
+                self.start_worker()
+            each_second()
+            time.sleep(1.0)
+
+
+@contextmanager
+def fleet(
+    store: str, *, workers: int, origins: int, pages: int, pause: float = 0.0, **settings: Any
+) -> Iterator[Fleet]:
+    """A fleet that has just been started, with its queue in a Redis of its own.
+
+    *store* is ``REP_STORE``; the sites answer after *pause* seconds.
+    """
+    sites = Sites()
+    with RedisServer() as queue, LoopbackServers() as servers:
+        for _ in range(origins):
+            url: list[str] = []
+            site = servers.serve(_answer(url, sites, pages, pause))
+            url.append(site.url)
+            sites.urls.append(site.url)
+        wanted = {f"{url}/{page or ''}" for url in sites.urls for page in range(pages)}
+        running = Fleet(sites, queue, settings, store, wanted)
+        running.ask_for([f"{url}/" for url in sites.urls])
+        for _ in range(workers):
+            running.start_worker()
+        try:
+            yield running
+        finally:
+            for worker in running.workers:
+                worker.kill()
+                worker.wait()
+
+
+def _answer(url: list[str], sites: Sites, pages: int, pause: float) -> Answer:
+    links = [*(f"/{number}" for number in range(1, pages)), _PRIVATE]
+    body = "".join(f'<a href="{link}">{link}</a>' for link in links).encode()
+    page = http_response(200, body, [("Content-Type", "text/html")])
+    robots = http_response(200, _RULES)
+
+    async def answer(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        sites.asked.append((time.monotonic(), url[0] + asked.target))
+        if pause:
+            await asyncio.sleep(pause)
+        writer.write(robots if asked.target == _ROBOTS else page)
+
+    return answer
+
+
+def seconds_of_children() -> float:
+    """CPU time of all processes that have been waited for."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime

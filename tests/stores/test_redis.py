@@ -1,0 +1,402 @@
+"""The store in Redis, where it is more than what every store is."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from redis import Redis
+
+from scrapy_rep.rep.facts import Facts
+from scrapy_rep.stores.base import KEPT_FOR, StoreError, encode, time_of
+from scrapy_rep.stores.redis import MAX_VALUE, RedisStore
+from scrapy_rep.stores.redis_url import parse_url
+from tests.stores.blocking import LoopInThread
+from tests.stores.examples import HOUR, facts, origin, outage
+from tests.stores.redis_server import RedisServer
+
+ROOT = Path(__file__).parents[2]
+LEASE = 30.0
+KEY = "scrapy-rep:facts:https://host0.example"
+LEASE_KEY = "scrapy-rep:lease:https://host0.example"
+
+Test = Callable[[RedisStore, RedisStore], Awaitable[None]]
+
+
+@asynccontextmanager
+async def store_in(
+    server: RedisServer, options: str = "", clock: Callable[[], float] = time.time
+) -> AsyncIterator[RedisStore]:
+    store = RedisStore(parse_url(server.url + options), clock)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+def now_facts(number: int = 0) -> Facts:
+    return facts(number, round(time.time(), 3))
+
+
+@pytest.fixture
+def do(asyncio_thread: LoopInThread) -> Callable[[Coroutine[Any, Any, None]], None]:
+    return asyncio_thread.run
+
+
+@pytest.fixture
+def client(fresh_redis: RedisServer) -> Redis:
+    return fresh_redis.client()
+
+
+Do = Callable[[Coroutine[Any, Any, None]], None]
+
+
+# -- what is in Redis -----------------------------------------------------------
+
+
+def test_all_keys_end_by_themselves(fresh_redis: RedisServer, client: Redis, do: Do) -> None:
+    async def scenario() -> None:
+        async with store_in(fresh_redis) as store:
+            await store.write(now_facts(0))
+            await store.write(
+                outage(1, at=time.time() - 10 * 86400, since=time.time() - 20 * 86400)
+            )
+            await store.claim(origin(2), LEASE)
+
+    do(scenario())
+    left = {key: client.pttl(key) / 1000 for key in client.scan_iter()}
+    assert left[KEY.encode()] == pytest.approx(KEPT_FOR, abs=60)
+    assert left[KEY.replace("host0", "host1").encode()] == pytest.approx(
+        KEPT_FOR - 10 * 86400, abs=60
+    )
+    assert left[LEASE_KEY.replace("host0", "host2").encode()] == pytest.approx(LEASE, abs=10)
+    assert all(seconds > 0 for seconds in left.values())
+
+
+def test_an_origin_takes_little(fresh_redis: RedisServer, client: Redis, do: Do) -> None:
+    async def scenario() -> None:
+        async with store_in(fresh_redis) as store:
+            await store.write(now_facts())
+
+    do(scenario())
+    assert (client.memory_usage(KEY) or 0) in range(200, 600)
+
+
+def test_known_origins_take_one_operation(fresh_redis: RedisServer, client: Redis, do: Do) -> None:
+    async def scenario() -> None:
+        async with store_in(fresh_redis) as store:
+            for number in range(10):
+                await store.write(now_facts(number))
+            # Redis gets to know a script when it is used first.
+            await store.read(origin())
+            client.config_resetstat()
+            for number in range(10):
+                assert await store.read(origin(number)) is not None
+            stats = client.info("commandstats")
+            assert stats["cmdstat_evalsha"]["calls"] == 10
+            # What the script does, and what we have just asked.
+            of_scripts = {"cmdstat_evalsha", "cmdstat_get", "cmdstat_strlen", "cmdstat_time"}
+            assert set(stats) <= of_scripts | {"cmdstat_config|resetstat", "cmdstat_config"}
+
+    do(scenario())
+
+
+def test_projects_do_not_see_each_other(fresh_redis: RedisServer, client: Redis, do: Do) -> None:
+    async def scenario() -> None:
+        async with (
+            store_in(fresh_redis, "?prefix=a*:") as one,
+            store_in(fresh_redis, "?prefix=ab:") as other,
+        ):
+            await one.write(now_facts())
+            assert await other.read(origin()) is None
+            assert (await one.claim(origin(), LEASE)).lease is not None
+            assert (await other.claim(origin(), LEASE)).lease is not None
+            await other.write(now_facts(0))
+            await other.write(now_facts(1))
+            assert [found async for found in one.origins()] == [origin()]
+            # Whatever a prefix would mean as a pattern.
+            assert await one.clear() == 1
+            assert await other.read(origin(1)) is not None
+
+    client.set("queue", "of another program")
+    do(scenario())
+    assert client.get("queue") == b"of another program"
+
+
+def test_more_origins_than_a_page(fresh_redis: RedisServer, do: Do) -> None:
+    async def scenario() -> None:
+        async with store_in(fresh_redis) as store:
+            for start in range(0, 2500, 50):
+                await asyncio.gather(
+                    *(store.write(now_facts(number)) for number in range(start, start + 50))
+                )
+            found = [found async for found in store.origins()]
+            assert len(found) == len(set(found)) == 2500
+            assert await store.clear() == 2500
+
+    do(scenario())
+
+
+# -- news -------------------------------------------------------------------------
+
+
+def calls(client: Redis) -> int:
+    stats = client.info("commandstats")
+    return sum(stats.get(f"cmdstat_{name}", {"calls": 0})["calls"] for name in ("evalsha", "get"))
+
+
+@pytest.mark.parametrize("end", ["write", "release"])
+def test_whoever_waits_is_told(fresh_redis: RedisServer, client: Redis, do: Do, end: str) -> None:
+    async def scenario() -> None:
+        async with store_in(fresh_redis) as ours, store_in(fresh_redis) as theirs:
+            lease = (await theirs.claim(origin(), LEASE)).lease
+            assert lease is not None
+            waiting = asyncio.create_task(ours.news(origin(), LEASE))
+            others = asyncio.create_task(ours.news(origin(1), LEASE))
+            await asyncio.sleep(0.3)
+            assert others.done(), "nobody fetches this one"
+            before = calls(client)
+            await asyncio.sleep(0.5)
+            assert calls(client) == before, "waiting asks nothing"
+            assert not waiting.done()
+            await (theirs.write(now_facts(), lease) if end == "write" else theirs.release(lease))
+            await asyncio.wait_for(waiting, 10)
+            known = await ours.read(origin())
+            assert (known is not None) == (end == "write")
+
+    do(scenario())
+
+
+def test_many_wait_for_many(fresh_redis: RedisServer, client: Redis, do: Do) -> None:
+    async def scenario() -> None:
+        async with store_in(fresh_redis) as ours, store_in(fresh_redis) as theirs:
+            for _ in range(3):
+                claims = [await theirs.claim(origin(number), LEASE) for number in range(40)]
+                waiting = [asyncio.create_task(ours.news(origin(n), LEASE)) for n in range(40)]
+                # Some have begun to wait, some have not.
+                await asyncio.sleep(0.02)
+                for claim in claims:
+                    assert claim.lease is not None
+                    await theirs.release(claim.lease)
+                await asyncio.wait_for(asyncio.gather(*waiting), 10)
+            await asyncio.sleep(0.2)
+            # Nothing that is not waited for is listened to.
+            assert client.pubsub_channels() == [b"scrapy-rep:idle"]
+
+    do(scenario())
+
+
+def test_waiting_can_be_given_up(fresh_redis: RedisServer, client: Redis, do: Do) -> None:
+    async def scenario() -> None:
+        async with store_in(fresh_redis) as store:
+            await store.claim(origin(), LEASE)
+            waiting = asyncio.create_task(store.news(origin(), LEASE))
+            await asyncio.sleep(0.2)
+            waiting.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await waiting
+            await asyncio.sleep(0.2)
+            assert client.pubsub_channels() == [b"scrapy-rep:idle"]
+            await store.read(origin())
+
+    do(scenario())
+
+
+def test_the_lease_of_a_holder_that_is_gone_expires(fresh_redis: RedisServer, do: Do) -> None:
+    code = (
+        "import asyncio, os, signal, sys\n"
+        "from scrapy_rep.stores.redis import RedisStore\n"
+        "from scrapy_rep.stores.redis_url import parse_url\n"
+        "from tests.stores.examples import origin\n"
+        "async def claim():\n"
+        "    claim = await RedisStore(parse_url(sys.argv[1])).claim(origin(), 2)\n"
+        "    print(claim.lease is not None, flush=True)\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "asyncio.run(claim())\n"
+    )
+    holder = subprocess.run(
+        [sys.executable, "-c", code, fresh_redis.url + "?socket_timeout=5"],
+        cwd=ROOT,
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        check=False,
+    )
+    assert holder.stdout == b"True\n", holder.stderr
+
+    async def scenario() -> None:
+        async with store_in(fresh_redis) as ours:
+            await asyncio.wait_for(ours.news(origin(), LEASE), 20)
+            assert (await ours.claim(origin(), LEASE)).lease is not None
+
+    do(scenario())
+
+
+# -- clocks -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("off", [-HOUR, HOUR, 0.2])
+def test_a_worker_whose_clock_is_off(fresh_redis: RedisServer, do: Do, off: float) -> None:
+    async def scenario() -> None:
+        def wrong() -> float:
+            return time.time() + off
+
+        async with store_in(fresh_redis) as ours, store_in(fresh_redis, clock=wrong) as theirs:
+            await theirs.write(facts(0, wrong()))
+            read = await ours.read(origin())
+            assert read is not None
+            assert time_of(read) == pytest.approx(time.time(), abs=10 if abs(off) > 1 else 60)
+            await ours.write(now_facts(1))
+            read = await theirs.read(origin(1))
+            assert read is not None
+            assert time_of(read) == pytest.approx(wrong(), abs=10)
+            # Leases are nobody's clock's business.
+            lease = (await theirs.claim(origin(2), LEASE)).lease
+            assert lease is not None
+            assert lease.until == pytest.approx(wrong() + LEASE, abs=10)
+            assert (await ours.claim(origin(2), LEASE)).lease is None
+            await theirs.release(lease)
+            assert (await ours.claim(origin(2), LEASE)).lease is not None
+
+    do(scenario())
+
+
+def test_what_is_right_within_a_second_is_not_touched(fresh_redis: RedisServer, do: Do) -> None:
+    async def scenario() -> None:
+        async with store_in(fresh_redis) as store:
+            known = facts(0, time.time())
+            await store.write(known)
+            assert await store.read(origin()) == known
+
+    do(scenario())
+
+
+def test_a_clock_that_is_put_right(fresh_redis: RedisServer, do: Do) -> None:
+    async def scenario() -> None:
+        off = HOUR
+
+        async with store_in(fresh_redis, clock=lambda: time.time() + off) as store:
+            await store.write(facts(0, time.time() + off))
+            off = 0.0
+            await store.read(origin(1))
+            read = await store.read(origin())
+            assert read is not None
+            assert time_of(read) == pytest.approx(time.time(), abs=10)
+
+    do(scenario())
+
+
+# -- what cannot be read ------------------------------------------------------------
+
+
+def valid(known: Facts) -> bytes:
+    return b"%d %b" % (round(time_of(known) * 1000), encode(known))
+
+
+ODD_VALUES: dict[str, Callable[[Redis, str], object]] = {
+    "text": lambda client, key: client.set(key, "text"),
+    "pickle": lambda client, key: client.set(key, b"1 cos\nsystem\n(S'touch /tmp/owned'\ntR."),
+    "other version": lambda client, key: client.set(key, b"1 rep2" + bytes(50)),
+    "no time": lambda client, key: client.set(key, encode(now_facts())),
+    "far future": lambda client, key: client.set(key, b"9" * 25 + b" junk"),
+    "about another": lambda client, key: client.set(key, valid(now_facts(1))),
+    "a list": lambda client, key: client.rpush(key, "a", "b"),
+    "a hash": lambda client, key: client.hset(key, "a", "b"),
+    "a set": lambda client, key: client.sadd(key, "a"),
+    "a stream": lambda client, key: client.xadd(key, {"a": "b"}),
+    "huge": lambda client, key: client.setrange(key, MAX_VALUE, "x"),
+    "very huge": lambda client, key: client.setrange(key, 200_000_000, "x"),
+    "bomb": lambda client, key: client.set(key, b"1 rep1" + bytes(MAX_VALUE - 6)),
+}
+
+
+@pytest.mark.parametrize("kind", ODD_VALUES)
+def test_values_that_cannot_be_read(
+    fresh_redis: RedisServer,
+    client: Redis,
+    do: Do,
+    caplog: pytest.LogCaptureFixture,
+    kind: str,
+) -> None:
+    async def scenario() -> None:
+        async with store_in(fresh_redis) as store:
+            for number in range(2):
+                ODD_VALUES[kind](client, KEY.replace("host0", f"host{number}"))
+            if kind == "about another":
+                client.set(KEY.replace("host0", "host1"), valid(now_facts(0)))
+            ODD_VALUES[kind](client, LEASE_KEY)
+            sent = client.info("stats")["total_net_output_bytes"]
+            assert await store.read(origin(0)) is None
+            claim = await store.claim(origin(0), LEASE)
+            assert claim.facts is None
+            assert claim.lease is not None
+            assert await store.read(origin(1)) is None
+            sent = client.info("stats")["total_net_output_bytes"] - sent
+            assert sent < (100_000 if kind != "bomb" else 4 * MAX_VALUE)
+            # What is fetched takes its place.
+            new = now_facts()
+            await store.write(new, claim.lease)
+            assert await store.read(origin(0)) == new
+            assert (await store.claim(origin(0), LEASE)).lease is not None
+
+    do(scenario())
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert "https://host0.example below scrapy-rep: cannot be read" in caplog.text
+    client.flushall()
+
+
+def test_keys_that_are_none(fresh_redis: RedisServer, client: Redis, do: Do) -> None:
+    async def scenario() -> None:
+        async with store_in(fresh_redis) as store:
+            await store.write(now_facts())
+            for name in (b"\xff\x00", b"junk", b"ftp://", b"https://host0.example/path"):
+                client.set(b"scrapy-rep:facts:" + name, "x")
+            assert [found async for found in store.origins()] == [origin()]
+
+    do(scenario())
+
+
+@pytest.mark.parametrize(
+    "lease", ["junk", "1 2", "x y z", "0 99999999999999 aa", "99999999999999 99999999999999 aa"]
+)
+def test_leases_that_are_none(fresh_redis: RedisServer, client: Redis, do: Do, lease: str) -> None:
+    async def scenario() -> None:
+        async with store_in(fresh_redis) as store:
+            client.set(LEASE_KEY, lease)
+            await store.news(origin(), 60)
+            assert (await store.claim(origin(), LEASE)).lease is not None
+
+    do(scenario())
+
+
+def test_too_large_for_redis(fresh_redis: RedisServer, client: Redis, do: Do) -> None:
+    async def scenario() -> None:
+        async with store_in(fresh_redis) as store:
+            lease = (await store.claim(origin(), LEASE)).lease
+            body = random.Random(1).randbytes(MAX_VALUE)
+            await store.write(facts(0, time.time(), body), lease)
+            assert await store.read(origin()) is None
+            assert (await store.claim(origin(), LEASE)).lease is not None
+
+    do(scenario())
+
+
+def test_errors_say_what_to_do(asyncio_thread: LoopInThread) -> None:
+    async def scenario() -> None:
+        store = RedisStore(parse_url("redis://:secret@127.0.0.1:1/0"))
+        try:
+            with pytest.raises(StoreError, match=r"redis://127\.0\.0\.1:1/0: .*") as caught:
+                await store.read(origin())
+            assert "secret" not in str(caught.value)
+        finally:
+            await store.close()
+
+    asyncio_thread.run(scenario())

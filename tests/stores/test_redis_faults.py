@@ -1,0 +1,315 @@
+"""What goes wrong with Redis, with a real server."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import signal
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_rep.stores.guarded import GuardedStore
+from scrapy_rep.stores.open import open_guarded, parse_spec
+from tests.integration.certificates import tls_context
+from tests.stores.blocking import LoopInThread
+from tests.stores.examples import facts, origin
+from tests.stores.redis_server import RedisServer, stopped
+
+LEASE = 30.0
+#: Seconds that nothing may take, whatever is the matter with Redis.
+STALL = 1.0
+
+Do = Callable[[Coroutine[Any, Any, None]], None]
+
+
+@pytest.fixture
+def do(asyncio_thread: LoopInThread, caplog: pytest.LogCaptureFixture) -> Do:
+    caplog.set_level(logging.INFO, "scrapy_rep")
+    return asyncio_thread.run
+
+
+@asynccontextmanager
+async def guarded(url: str) -> AsyncIterator[GuardedStore]:
+    store = open_guarded(parse_spec(url), 10)
+    assert isinstance(store, GuardedStore)
+    try:
+        yield store
+    finally:
+        await store.close()
+
+
+async def in_time(work: Awaitable[Any]) -> Any:
+    begun = time.monotonic()
+    result = await work
+    assert time.monotonic() - begun < STALL
+    return result
+
+
+async def use(store: GuardedStore, start: int, *, works: bool) -> None:
+    """A crawl with *store* goes on, and no use takes long."""
+    for number in range(start, start + 30):
+        known = facts(number, round(time.time(), 3))
+        lease = (await in_time(store.claim(origin(number), LEASE))).lease
+        assert lease is not None
+        await in_time(store.write(known, lease))
+        assert await in_time(store.read(origin(number))) == (known if works else None)
+    assert store.works is works
+
+
+async def until_it_works(store: GuardedStore) -> None:
+    deadline = time.monotonic() + 20
+    await store.read(origin())
+    while not store.works:
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.05)
+        await in_time(store.read(origin()))
+
+
+def said(log: pytest.LogCaptureFixture) -> list[str]:
+    return [record.levelname for record in log.records]
+
+
+def test_nobody_listens(has_redis: None, do: Do, caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> None:
+        server = RedisServer()
+        async with guarded(server.url) as store:
+            await use(store, 0, works=False)
+            with server:
+                await until_it_works(store)
+                await use(store, 100, works=True)
+
+    do(scenario())
+    assert said(caplog) == ["WARNING", "INFO"]
+    assert "does not work: redis://127.0.0.1:" in caplog.text
+    assert "the store is tried again in the background" in caplog.text
+
+
+def test_it_stops_answering(
+    own_redis: RedisServer, do: Do, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario() -> None:
+        async with guarded(own_redis.url) as store:
+            await use(store, 0, works=True)
+            with stopped(own_redis):
+                begun = time.monotonic()
+                await use(store, 100, works=False)
+                # One time limit for all, not one for each.
+                assert time.monotonic() - begun < 2
+            await until_it_works(store)
+            await use(store, 200, works=True)
+
+    do(scenario())
+    assert said(caplog) == ["WARNING", "INFO"]
+    assert "no answer for 0.25 s" in caplog.text
+
+
+@pytest.mark.parametrize("how", ["stopped", "killed"])
+def test_it_goes_while_somebody_waits_for_news(
+    own_redis: RedisServer, do: Do, caplog: pytest.LogCaptureFixture, how: str
+) -> None:
+    async def scenario() -> None:
+        async with guarded(own_redis.url) as ours, guarded(own_redis.url) as theirs:
+            await theirs.claim(origin(), LEASE)
+            waiting = asyncio.create_task(ours.news(origin(), LEASE))
+            await asyncio.sleep(0.2)
+            own_redis.signal(signal.SIGSTOP if how == "stopped" else signal.SIGKILL)
+            await in_time(waiting)
+            assert not ours.works
+            assert (await in_time(ours.claim(origin(), LEASE))).lease is not None
+
+    do(scenario())
+    assert said(caplog) == ["WARNING"]
+
+
+def test_started_again_empty(
+    own_redis: RedisServer, do: Do, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario() -> None:
+        async with guarded(own_redis.url) as store:
+            await use(store, 0, works=True)
+            own_redis.kill()
+            await use(store, 100, works=False)
+            own_redis.start()
+            await until_it_works(store)
+            assert await store.read(origin()) is None
+            await use(store, 0, works=True)
+
+    do(scenario())
+    assert said(caplog) == ["WARNING", "INFO"]
+
+
+def test_it_forgets_everything(
+    own_redis: RedisServer, do: Do, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario() -> None:
+        async with guarded(own_redis.url) as store:
+            await use(store, 0, works=True)
+            with own_redis.client() as client:
+                client.flushall()
+                client.script_flush()
+            await use(store, 0, works=True)
+
+    do(scenario())
+    assert said(caplog) == []
+
+
+def test_it_hangs_up_on_whoever_is_idle(
+    own_redis: RedisServer, do: Do, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario() -> None:
+        async with guarded(own_redis.url) as store:
+            for start in (0, 100):
+                await asyncio.gather(*(store.read(origin(number)) for number in range(50)))
+                with own_redis.client() as client:
+                    client.execute_command("CLIENT", "KILL", "TYPE", "normal")
+                await use(store, start, works=True)
+
+    do(scenario())
+    assert said(caplog) == []
+
+
+def test_a_replica(own_redis: RedisServer, do: Do, caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> None:
+        async with guarded(own_redis.url) as store:
+            await use(store, 0, works=True)
+            with own_redis.client() as client:
+                client.replicaof("127.0.0.1", "1")
+                await use(store, 100, works=False)
+                client.replicaof("NO", "ONE")
+            await until_it_works(store)
+
+    do(scenario())
+    assert said(caplog) == ["WARNING", "INFO"]
+    assert "name the master in REP_STORE" in caplog.text
+
+
+def test_full(own_redis: RedisServer, do: Do, caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> None:
+        async with guarded(own_redis.url) as store, guarded(own_redis.url) as other:
+            lease = (await store.claim(origin(), LEASE)).lease
+            waiting = asyncio.create_task(other.news(origin(), LEASE))
+            await asyncio.sleep(0.1)
+            with own_redis.client() as client:
+                client.config_set("maxmemory", 1)
+                # What there is no room for ends the lease all the same.
+                await store.write(facts(), lease)
+                await in_time(waiting)
+                await use(store, 100, works=False)
+                client.config_set("maxmemory", 0)
+            await until_it_works(store)
+            await use(store, 100, works=True)
+
+    do(scenario())
+    assert said(caplog) == ["WARNING", "INFO"]
+    assert "Redis is full: raise its maxmemory" in caplog.text
+
+
+def test_a_password(own_redis: RedisServer, do: Do, caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> None:
+        with own_redis.client() as client:
+            client.config_set("requirepass", "secret")
+        async with guarded(own_redis.url) as store:
+            await use(store, 0, works=False)
+        async with guarded(own_redis.url.replace("//", "//:secret@")) as store:
+            await use(store, 0, works=True)
+        async with guarded(own_redis.url.replace("//", "//:wrong-one@")) as store:
+            await use(store, 0, works=False)
+
+    do(scenario())
+    assert said(caplog) == ["WARNING", "WARNING"]
+    assert "add the password to REP_STORE" in caplog.text
+    assert "look at the user name and the password in REP_STORE" in caplog.text
+    assert "wrong-one" not in caplog.text
+
+
+def test_a_crawl_that_holds_up_the_loop_is_no_fault_of_redis(
+    own_redis: RedisServer, do: Do, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario() -> None:
+        async with guarded(own_redis.url) as store:
+            await use(store, 0, works=True)
+            for number in range(5):
+                reading = asyncio.create_task(store.read(origin(number)))
+                await asyncio.sleep(0)
+                await asyncio.sleep(0)
+                # As a callback does that parses a large page.
+                time.sleep(0.4)
+                assert await reading is not None
+
+    do(scenario())
+    assert said(caplog) == []
+
+
+def test_a_unix_socket(own_redis: RedisServer, do: Do, caplog: pytest.LogCaptureFixture) -> None:
+    async def scenario() -> None:
+        async with guarded(f"unix://{own_redis.socket}?db=3&prefix=x:") as store:
+            await use(store, 0, works=True)
+        with own_redis.client(db=3) as client:
+            assert client.exists("x:facts:https://host0.example")
+
+    do(scenario())
+    assert said(caplog) == []
+
+
+def test_tls(own_redis: RedisServer, do: Do, caplog: pytest.LogCaptureFixture) -> None:
+    """Through something that speaks TLS and passes the rest on."""
+
+    async def pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError):
+            while octets := await reader.read(2**16):
+                writer.write(octets)
+        writer.close()
+
+    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        answers, questions = await asyncio.open_connection("127.0.0.1", own_redis.port)
+        await asyncio.gather(pass_on(reader, questions), pass_on(answers, writer))
+
+    async def scenario() -> None:
+        front = await asyncio.start_server(connected, "127.0.0.1", 0, ssl=tls_context())
+        url = f"rediss://127.0.0.1:{front.sockets[0].getsockname()[1]}/0"
+        async with guarded(f"{url}?ssl_cert_reqs=none&socket_timeout=5") as store:
+            await use(store, 0, works=True)
+        # Nobody vouches for this certificate.
+        async with guarded(url) as store:
+            await use(store, 100, works=False)
+        front.close()
+
+    do(scenario())
+    assert said(caplog) == ["WARNING"]
+
+
+@pytest.mark.once
+def test_sentinel_fails_over(
+    has_redis: None, tmp_path: Path, do: Do, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario() -> None:
+        with RedisServer() as master, RedisServer() as replica:
+            with replica.client() as client:
+                client.replicaof("127.0.0.1", str(master.port))
+                while client.info("replication")["master_link_status"] != "up":
+                    await asyncio.sleep(0.05)
+            with RedisServer.sentinel(tmp_path, "main", master.port) as sentinel:
+                with sentinel.client() as client:
+                    while client.sentinel_master("main")["num-slaves"] != 1:
+                        await asyncio.sleep(0.1)
+                url = f"redis+sentinel://127.0.0.1:1,127.0.0.1:{sentinel.port}/main/2"
+                async with guarded(url) as store:
+                    await use(store, 0, works=True)
+                    with replica.client(db=2) as client:
+                        while not client.exists("scrapy-rep:facts:https://host29.example"):
+                            await asyncio.sleep(0.05)
+                    master.kill()
+                    await use(store, 100, works=False)
+                    await until_it_works(store)
+                    # What the replica knows is known.
+                    assert await store.read(origin(0)) is not None
+                    await use(store, 200, works=True)
+
+    do(scenario())
+    assert said(caplog) == ["WARNING", "INFO"]

@@ -1,0 +1,282 @@
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_rep.stores.base import StoreError
+from scrapy_rep.stores.redis_pacing import GONE_AFTER, LONGEST_WAIT, RedisPacing
+from scrapy_rep.stores.redis_url import parse_url
+from tests.stores.blocking import LoopInThread, SharedClock
+from tests.stores.redis_server import RedisServer
+
+Do = Callable[[Coroutine[Any, Any, None]], None]
+SLOT = "host.example"
+DELAY = 10.0
+
+
+@pytest.fixture
+def do(asyncio_thread: LoopInThread) -> Do:
+    return asyncio_thread.run
+
+
+@pytest.fixture
+def clock(fresh_redis: RedisServer) -> SharedClock:
+    clock = SharedClock(fresh_redis)
+    # Long after this Redis has begun to keep turns.
+    with fresh_redis.client() as client:
+        client.set("scrapy-rep:turns", round((clock.now - 1e6) * 1000))
+    return clock
+
+
+@asynccontextmanager
+async def worker(server: RedisServer) -> AsyncIterator[RedisPacing]:
+    pacing = RedisPacing(parse_url(server.url), SharedClock.LUA)
+    try:
+        yield pacing
+    finally:
+        await pacing.close()
+
+
+def test_one_turn_in_a_delay(fresh_redis: RedisServer, clock: SharedClock, do: Do) -> None:
+    async def scenario() -> None:
+        async with worker(fresh_redis) as one, worker(fresh_redis) as other:
+            assert await one.grant(SLOT, DELAY) == 0
+            assert await other.grant("another.example", DELAY) == 0
+            # Each is told another time.
+            assert await other.grant(SLOT, DELAY) == 10
+            assert await one.grant(SLOT, DELAY) == 20
+            clock.now += 9.999
+            assert await other.grant(SLOT, DELAY) > 0
+            clock.now += 0.001
+            assert await other.grant(SLOT, DELAY) == 0
+            assert await one.grant(SLOT, DELAY) > 0
+
+    do(scenario())
+
+
+def test_nobody_is_sent_away_for_long(fresh_redis: RedisServer, clock: SharedClock, do: Do) -> None:
+    async def scenario() -> None:
+        async with worker(fresh_redis) as one:
+            await one.grant(SLOT, DELAY)
+            waits = [await one.grant(SLOT, DELAY) for _ in range(100)]
+            assert max(waits) == LONGEST_WAIT
+            # A turn that nobody takes is there for whoever asks.
+            clock.now += DELAY
+            assert await one.grant(SLOT, DELAY) == 0
+
+    do(scenario())
+
+
+def test_what_has_been_sent_late(fresh_redis: RedisServer, clock: SharedClock, do: Do) -> None:
+    async def scenario() -> None:
+        async with worker(fresh_redis) as one, worker(fresh_redis) as other:
+            assert await one.grant(SLOT, DELAY) == 0
+            clock.now += 4
+            await one.started(SLOT, DELAY)
+            clock.now += 6
+            assert await other.grant(SLOT, DELAY) == pytest.approx(4)
+            clock.now += 4
+            assert await other.grant(SLOT, DELAY) == 0
+
+    do(scenario())
+
+
+def test_the_rate_changes(fresh_redis: RedisServer, clock: SharedClock, do: Do) -> None:
+    async def scenario() -> None:
+        async with worker(fresh_redis) as one:
+            assert await one.grant(SLOT, 1.0) == 0
+            clock.now += 5
+            # It counts from the last request, by the delay that holds now.
+            assert await one.grant(SLOT, DELAY) == 5
+            clock.now += 5
+            assert await one.grant(SLOT, DELAY) == 0
+            clock.now += 2
+            assert await one.grant(SLOT, 1.0) == 0
+
+    do(scenario())
+
+
+def test_redis_has_forgotten(fresh_redis: RedisServer, clock: SharedClock, do: Do) -> None:
+    async def scenario() -> None:
+        async with worker(fresh_redis) as one:
+            assert await one.grant(SLOT, DELAY) == 0
+            clock.now += 3
+            with fresh_redis.client() as client:
+                client.flushall()
+            clock.now += 0
+            # Somebody may have sent a request just before.
+            assert await one.grant(SLOT, DELAY) == 10
+            clock.now += 10
+            assert await one.grant(SLOT, DELAY) == 0
+
+    do(scenario())
+
+
+def test_what_redis_has_not_been_told(fresh_redis: RedisServer, clock: SharedClock, do: Do) -> None:
+    async def scenario() -> None:
+        async with worker(fresh_redis) as one:
+            assert await one.grant(SLOT, DELAY, since=4) == 6
+            clock.now += 6
+            assert await one.grant(SLOT, DELAY, since=10) == 0
+            assert await one.grant(SLOT, DELAY, since=100) == 10
+
+    do(scenario())
+
+
+def test_the_clock_of_redis_is_set_back(
+    fresh_redis: RedisServer, clock: SharedClock, do: Do
+) -> None:
+    async def scenario() -> None:
+        async with worker(fresh_redis) as one:
+            assert await one.grant(SLOT, DELAY) == 0
+            clock.now -= 3600
+            assert 0 < await one.grant(SLOT, DELAY) <= LONGEST_WAIT
+            clock.now += DELAY
+            assert await one.grant(SLOT, DELAY) == 0
+
+    do(scenario())
+
+
+@pytest.mark.parametrize("junk", ["x", "9" * 30 + " 1", "-1 -1", "nan inf", "y" * 100_000, None])
+def test_what_is_not_ours(
+    fresh_redis: RedisServer, clock: SharedClock, do: Do, junk: str | None
+) -> None:
+    async def scenario() -> None:
+        with fresh_redis.client() as client:
+            for key in (f"turn:{SLOT}", "turns", "workers"):
+                client.delete(f"scrapy-rep:{key}")
+                if junk is None:
+                    client.rpush(f"scrapy-rep:{key}", "a")
+                else:
+                    client.set(f"scrapy-rep:{key}", junk)
+        async with worker(fresh_redis) as one:
+            assert 0 < await one.grant(SLOT, DELAY) <= LONGEST_WAIT
+            clock.now += DELAY
+            assert await one.grant(SLOT, DELAY) == 0
+            assert one.workers == 1
+
+    do(scenario())
+
+
+def test_keys_end_by_themselves(fresh_redis: RedisServer, clock: SharedClock, do: Do) -> None:
+    async def scenario() -> None:
+        async with worker(fresh_redis) as one:
+            await one.grant(SLOT, DELAY)
+            with fresh_redis.client() as client:
+                assert 60_000 < client.pttl(f"scrapy-rep:turn:{SLOT}") <= 70_000
+                assert client.pttl("scrapy-rep:workers") > 0
+
+    do(scenario())
+
+
+def test_workers_are_counted(fresh_redis: RedisServer, clock: SharedClock, do: Do) -> None:
+    async def scenario() -> None:
+        async with worker(fresh_redis) as one:
+            assert one.workers == 1
+            await one.start()
+            async with worker(fresh_redis) as other, worker(fresh_redis) as third:
+                await other.start()
+                assert other.workers == 2
+                await third.start()
+                assert third.workers == 3
+            # Those who left do not count, nor does who is not heard of.
+            async with worker(fresh_redis) as other:
+                await other.start()
+                assert other.workers == 2
+            clock.now += GONE_AFTER + 1
+            async with worker(fresh_redis) as other:
+                await other.start()
+                assert other.workers == 1
+
+    do(scenario())
+
+
+def test_redis_is_gone(own_redis: RedisServer, do: Do) -> None:
+    async def scenario() -> None:
+        one, other = (RedisPacing(parse_url(own_redis.url)) for _ in range(2))
+        try:
+            await one.start()
+            await other.start()
+            own_redis.kill()
+            for _ in range(20):
+                with pytest.raises(StoreError):
+                    await other.grant(SLOT, DELAY)
+            # What it knew last.
+            assert other.workers == 2
+            own_redis.start()
+            deadline = time.monotonic() + 20
+            while True:
+                try:
+                    assert await other.grant(SLOT, DELAY) > 0
+                    break
+                except StoreError:
+                    assert time.monotonic() < deadline
+                    await asyncio.sleep(0.05)
+        finally:
+            await one.close()
+            await other.close()
+
+    do(scenario())
+
+
+WORKER = """
+import asyncio, json, sys, time
+from scrapy_rep.stores.redis_pacing import RedisPacing
+from scrapy_rep.stores.redis_url import parse_url
+
+async def work(url, delay, seconds):
+    pacing, turns = RedisPacing(parse_url(url)), []
+    await pacing.start()
+    end = time.monotonic() + seconds
+    async def use(slot):
+        while time.monotonic() < end:
+            before = time.monotonic()
+            wait = await pacing.grant(slot, delay)
+            if wait == 0:
+                turns.append((slot, before, time.monotonic()))
+            await asyncio.sleep(wait)
+    await asyncio.gather(*(use(f"slot{n}") for n in (1, 2) for _ in range(2)))
+    await pacing.close()
+    print(json.dumps(turns))
+
+asyncio.run(work(sys.argv[1], float(sys.argv[2]), float(sys.argv[3])))
+"""
+
+
+def test_many_processes(own_redis: RedisServer) -> None:
+    delay, seconds = 0.1, 3.0
+    root = Path(__file__).parents[2]
+    workers = [
+        subprocess.Popen(
+            [
+                sys.executable,
+                "-c",
+                WORKER,
+                own_redis.url + "?socket_timeout=5",
+                *map(str, (delay, seconds)),
+            ],
+            env=os.environ | {"PYTHONPATH": str(root)},
+            stdout=subprocess.PIPE,
+        )
+        for _ in range(4)
+    ]
+    turns = [turn for one in workers for turn in json.loads(one.communicate(timeout=60)[0])]
+    assert [one.returncode for one in workers] == [0] * 4
+    for slot in ("slot1", "slot2"):
+        times = sorted((before, after) for name, before, after in turns if name == slot)
+        assert len(times) > 5
+        # Each was granted at some time between the two.
+        gaps = [after - before for (before, _), (_, after) in pairwise(times)]
+        assert min(gaps) >= delay - 0.001
+        assert len(times) <= (times[-1][1] - times[0][0]) / delay + 1
