@@ -18,6 +18,7 @@ from scrapy.utils.python import global_object_name
 from scrapy_rep.feed import JsonLinesFeed
 from scrapy_rep.foreign import ForeignRules, cost_of
 from scrapy_rep.reading import body_to_read, check_usable, read_with, why_not
+from scrapy_rep.rep.differences import class_of_difference
 from scrapy_rep.rep.text import printable
 from scrapy_rep.rep.verdict import Reason, Verdict
 from scrapy_rep.stats import count
@@ -55,6 +56,10 @@ Outcome = Literal["agree", "stricter", "looser", "error", "skipped"]
 
 # Of a parser and an origin: that it failed, or by which rule it differs.
 _Key = tuple[object, ...]
+
+
+# Files that cost more to read are not looked through for why parsers differ.
+_MOST_TO_CLASSIFY = 20_000
 
 
 class _Opinion:
@@ -196,8 +201,20 @@ class Comparison:
         )
 
     def _class_of(self, difference: Difference) -> str | None:
-        """On which known point of the standard the parsers differ, if it is one."""
-        return None
+        """On which known point of the standard the parsers differ, if it is one.
+
+        Finding it takes to read the file some twenty times, so nobody looks in
+        large ones.
+        """
+        decisive, policy = difference.decisive, difference.policy
+        assert policy.copy is not None
+        body = body_to_read(policy.copy.result, self._settings.max_size)
+        if cost_of(body) > _MOST_TO_CLASSIFY:
+            return None
+        theirs = not decisive.allowed
+        found = class_of_difference(body, difference.url, difference.agents, theirs, policy.dialect)
+        # It is written for the documentation.
+        return None if found is None else found.replace("``", "")
 
     def _report_error(self, opinion: _Opinion, origin: Origin, error: Exception) -> None:
         key = (opinion.name, origin)

@@ -15,6 +15,7 @@ from twisted.internet.defer import Deferred, succeed
 
 from scrapy_rep.exceptions import CrawlStopping
 from scrapy_rep.fetcher import RobotsTxtFetcher
+from scrapy_rep.places import Places
 from scrapy_rep.reading import CheckedRules, RulesReader
 from scrapy_rep.rep.access import Failure, FetchResult, access_result
 from scrapy_rep.rep.dialects import Access, WhenUnreachable
@@ -32,7 +33,6 @@ from scrapy_rep.watching import Watchers
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-    from scrapy_rep.places import Places
     from scrapy_rep.settings import RepSettings
 
 logger = logging.getLogger(__name__)
@@ -87,9 +87,10 @@ class PolicyKeeper:
         crawler: Crawler,
         settings: RepSettings,
         clock: Callable[[], float],
-        places: Places,
+        places: Places | None = None,
         watchers: Watchers | None = None,
     ) -> None:
+        places = places or Places(crawler)
         self._crawler = crawler
         self._watchers = watchers or Watchers(crawler)
         self._settings = settings

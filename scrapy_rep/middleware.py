@@ -82,6 +82,7 @@ class RepMiddleware:
         self._crawler = crawler
         self._settings = RepSettings.read(crawler.settings)
         self._tokens = AgentTokens(self._settings, crawler.spider)
+        self._tokens.warn()
         self._clock = clock or steady()
         self._watchers = Watchers(crawler, _watchers(crawler, self._settings))
         self._watch_allowed = self._watchers.watch_allowed

@@ -44,13 +44,14 @@ class AgentTokens:
             or settings.user_agent
         )
         self._sent_by_default = _of_user_agent(header)
-        self._warn_about(str(header or ""), settings.robotstxt_user_agent, spider)
+        self._header = str(header or "")
+        # Counts before that, but is not sent.
+        self._named = settings.robotstxt_user_agent
+        self._spider = spider
 
-    def _warn_about(self, header: str, named: str | None, spider: Spider | None) -> None:
-        """Say so where servers cannot tell from *header*, what is sent, who we are.
-
-        *named* is ROBOTSTXT_USER_AGENT, which counts before that.
-        """
+    def warn(self) -> None:
+        """Say so in the log where servers cannot tell from the User-Agent who we are."""
+        header = self._header
         mine = self._sent_by_default if self._declared is None else self._declared
         if not mine:
             logger.warning(
@@ -58,8 +59,8 @@ class AgentTokens:
                 'that for everyone ("*") is about this crawl. Say who it is: USER_AGENT = '
                 '"ExampleBot/1.0 (+https://www.example.com/bot.html)", or REP_AGENT_TOKENS = '
                 '["ExampleBot"]',
-                {"header": named or header},
-                extra={"spider": spider},
+                {"header": self._named or header},
+                extra={"spider": self._spider},
             )
         elif not any(token.lower() in header.lower() for token in mine):
             logger.warning(
@@ -68,7 +69,7 @@ class AgentTokens:
                 "should). Site owners cannot address who they see: put one into USER_AGENT, "
                 'such as "%(token)s/1.0 (+https://www.example.com/bot.html)"',
                 {"header": header, "tokens": ", ".join(mine), "token": mine[0]},
-                extra={"spider": spider},
+                extra={"spider": self._spider},
             )
 
     def of(self, request: Request) -> tuple[str, ...]:

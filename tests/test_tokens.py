@@ -19,9 +19,12 @@ BROWSER = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.
 def tokens_of(
     request: Request, *, spider: dict[str, Any] | None = None, **settings: Any
 ) -> tuple[str, ...]:
+    return agent_tokens(spider, **settings).of(request)
+
+
+def agent_tokens(spider: dict[str, Any] | None, **settings: Any) -> AgentTokens:
     the_spider = Spider("test", **(spider or {}))
-    read = RepSettings.read(Settings(settings, priority="project"))
-    return AgentTokens(read, the_spider).of(request)
+    return AgentTokens(RepSettings.read(Settings(settings, priority="project")), the_spider)
 
 
 def request(meta: dict[str, Any] | None = None, user_agent: str | None = None) -> Request:
@@ -178,7 +181,7 @@ def test_what_is_warned_about_at_start(
     spider: dict[str, Any],
     warning: str | None,
 ) -> None:
-    tokens_of(request(), spider=spider, **settings)
+    agent_tokens(spider, **settings).warn()
     said = [record.getMessage() for record in caplog.records]
     assert len(said) == (warning is not None)
     assert all(str(warning) in message and "USER_AGENT" in message for message in said)

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 from .agents import EVERYONE, start_of_value
-from .dialects import Dialect, Naming
+from .dialects import Dialect, Naming, Precedence
 from .lines import text_of
 
 _COMMENT = re.compile(rb"#[^\n]*")
@@ -44,9 +44,12 @@ def glance(
 
     Their values, with the white space that follows them, and which of them allow; in
     no order, and without those of no value. ``None`` where the lines of *body* have
-    to be read, and for dialects in which groups have other bounds or names.
+    to be read, and for dialects in which groups have other bounds or names, or the
+    order of rules matters.
     """
     if dialect.blank_ends_group or dialect.naming is not Naming.TOKEN or not dialect.allow_lines:
+        return None
+    if dialect.precedence is not Precedence.LONGEST:
         return None
     text = b"\n" + text_of(body, dialect)
     if b"#" in text:

@@ -70,6 +70,14 @@ def line_of(weight: int) -> int:
     return 0 if weight == NO_RULE else _LAST_LINE - (weight >> 1 & _LAST_LINE)
 
 
+def specific(weight: int) -> int:
+    """How specific the rule of *weight* is: twice its octets, and one more if it allows.
+
+    0 in dialects in which the first match decides.
+    """
+    return weight >> 1 + _LINE_BITS
+
+
 def _weight(pattern: str, line: int, allow: int, longest: bool) -> int:
     specific = 2 * len(pattern) + allow if longest else 0
     return (specific << _LINE_BITS | _LAST_LINE - line) << 1 | (allow or not pattern)

@@ -10,14 +10,16 @@ from __future__ import annotations
 MAX_SHOWN = 200
 
 
-def printable(text: bytes | str) -> str:
-    """*text* on one line, with everything that is not printable escaped, and cut.
+def printable(text: bytes | str, most: int | None = MAX_SHOWN) -> str:
+    """*text* on one line, with everything that is not printable escaped.
+
+    And cut after *most* characters of it, unless that is ``None``.
 
     >>> printable(b"/caf\\xc3\\xa9\\x1b[2J")
     '/café\\\\x1b[2J'
     """
     if isinstance(text, bytes):
         text = text.decode("utf-8", "backslashreplace")
-    cut = text[:MAX_SHOWN]
+    cut = text[:most]
     shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in cut)
-    return shown if len(text) <= MAX_SHOWN else shown + "…"
+    return shown if len(cut) == len(text) else shown + "…"

@@ -12,11 +12,26 @@ from scrapy.commands import ScrapyCommand, ScrapyHelpFormatter
 from scrapy.exceptions import UsageError
 
 from scrapy_rep.tools.cache.subcommand import CACHE
+from scrapy_rep.tools.check.subcommand import CheckSubcommand
+from scrapy_rep.tools.compare.subcommand import CompareSubcommand
 from scrapy_rep.tools.demo.subcommand import DemoSubcommand
+from scrapy_rep.tools.explain.subcommand import ExplainSubcommand
+from scrapy_rep.tools.fetch.subcommand import FetchSubcommand
+from scrapy_rep.tools.lint.subcommand import LintSubcommand
+from scrapy_rep.tools.sitemaps.subcommand import SitemapsSubcommand
 from scrapy_rep.tools.subcommand import Subcommand, SubcommandGroup, syntax_of
 
 #: In the order in which the help lists them. A new one needs a line here.
-SUBCOMMANDS: tuple[Subcommand | SubcommandGroup, ...] = (DemoSubcommand(), CACHE)
+SUBCOMMANDS: tuple[Subcommand | SubcommandGroup, ...] = (
+    CheckSubcommand(),
+    ExplainSubcommand(),
+    CompareSubcommand(),
+    LintSubcommand(),
+    FetchSubcommand(),
+    SitemapsSubcommand(),
+    CACHE,
+    DemoSubcommand(),
+)
 
 
 class RobotsCommand(ScrapyCommand):
@@ -31,7 +46,7 @@ class RobotsCommand(ScrapyCommand):
 
     def short_desc(self) -> str:
         """The line in Scrapy's list of commands."""
-        return "Tools for robots.txt, such as a demonstration crawl"
+        return "Check, explain, compare, lint and fetch robots.txt files"
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Give *parser* a parser for each subcommand, with Scrapy's own options."""

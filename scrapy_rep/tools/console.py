@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from enum import Enum
 from typing import TextIO
 
@@ -34,6 +34,16 @@ class Printer:
         self._coloured = self.live and wants_colour()
         self._pending = 0
 
+    @property
+    def width(self) -> int | None:
+        """Columns of the terminal; ``None`` where it is none, or does not say."""
+        if not self.live:
+            return None
+        try:
+            return os.get_terminal_size(self._out.fileno()).columns or None
+        except (OSError, ValueError):
+            return None
+
     def line(self, text: str = "") -> None:
         """Write *text* as a line of its own."""
         self.status("")
@@ -56,6 +66,45 @@ class Printer:
     def _encodable(self, text: str) -> str:
         # Terminals and pipes that know only ASCII exist.
         return text.encode(self._encoding, "backslashreplace").decode(self._encoding)
+
+
+class Columns:
+    """A table that is written line by line: all columns but the last have a fixed width.
+
+    *widths* are those of all but the last, and *numeric* the titles of those with
+    numbers. On a terminal, the last one is cut at its edge, but never to less than
+    *least* characters.
+    """
+
+    def __init__(
+        self,
+        printer: Printer,
+        titles: Sequence[str],
+        widths: Sequence[int],
+        numeric: Collection[str] = (),
+        least: int = 20,
+    ) -> None:
+        self._printer = printer
+        self._widths = [max(pair) for pair in zip(widths, map(len, titles[:-1]), strict=True)]
+        self._numeric = [title in numeric for title in titles]
+        left = (printer.width or 0) - sum(width + 2 for width in self._widths)
+        self._last = max(left, least) if printer.width else None
+        printer.line(printer.styled(self._joined(list(titles)), Style.BOLD))
+        printer.line(self._joined(["-" * width for width in [*self._widths, len(titles[-1])]]))
+
+    def add(self, cells: Sequence[str], style: Style | None = None) -> None:
+        """Write a line; *style* is that of its first cell."""
+        self._printer.line(self._joined(list(cells), style))
+
+    def _joined(self, cells: list[str], style: Style | None = None) -> str:
+        last = cells.pop()
+        padded = [
+            _cut(cell, width).rjust(width) if right else _cut(cell, width).ljust(width)
+            for cell, width, right in zip(cells, self._widths, self._numeric, strict=False)
+        ]
+        if style is not None:
+            padded[0] = self._printer.styled(padded[0], style)
+        return "  ".join([*padded, _cut(last, self._last or len(last))]).rstrip()
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], widest: int = 34) -> list[str]:

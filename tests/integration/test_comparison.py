@@ -66,7 +66,7 @@ def test_protego_is_asked_too_and_changes_nothing(
         "rule": "Disallow: /no",
         "line": 2,
         "origin": good.url,
-        "difference": None,
+        "difference": "dot segments",
     }
     [logged] = [line for line in result.our_log() if "scrapy_rep.comparison" in line]
     assert logged.startswith(f"INFO scrapy_rep.comparison {good.url}/./no")

@@ -8,16 +8,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from scrapy.cmdline import execute
-from scrapy.settings import Settings
 
-
-def run_in_process(*arguments: str) -> int:
-    """The exit code of ``scrapy robots`` with *arguments*, none of which may crawl."""
-    with pytest.raises(SystemExit) as exit_:
-        execute(["scrapy", "robots", *arguments], Settings())
-    assert isinstance(exit_.value.code, int)
-    return exit_.value.code
+from tests.tools.running import run_in_process
 
 
 @pytest.fixture
@@ -38,6 +30,28 @@ def bad_archives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ("arguments", "message"),
     [
         ("", "required: <subcommand>"),
+        ("check", "required: URL"),
+        ("check - -", "can be the only URL, or the file, but not both"),
+        ("check --file - -", "can be the only URL, or the file, but not both"),
+        ("check --agent Bot/1.0 a.example", "'Bot/1.0' is no product token"),
+        ("check --dialect klingon a.example", "REP_DIALECT = 'klingon': accepted"),
+        ("check --file missing.txt /a", "cannot read missing.txt: No such file"),
+        ("explain", "required: URL"),
+        ("explain mailto:a@example.com", "no origin: 'mailto:a@example.com' names no host"),
+        ("explain a.example b.example", "unrecognized arguments: b.example"),
+        ("compare", "what is to be compared? URLs, or --corpus ZIP"),
+        ("compare --corpus good.zip /a", "--corpus takes neither URLs nor --file"),
+        ("compare --corpus bad.zip", "bad.zip is no ZIP archive"),
+        ("compare --with nosuch /a", "'nosuch' cannot be loaded"),
+        ("compare --with scrapy.Spider /a", "no subclass of scrapy.robotstxt.RobotParser"),
+        ("compare --file - -", "can be the only URL, or the file, but not both"),
+        ("lint missing.txt", "cannot read missing.txt: No such file or directory (a URL has"),
+        ("lint .", "cannot read .: Is a directory"),
+        ("lint --json --format sarif bad.zip", "--json and --format sarif exclude each other"),
+        ("lint --format xml bad.zip", "invalid choice: 'xml'"),
+        ("fetch --body --json a.example", "--body and --json exclude each other"),
+        ("fetch https://", "no origin"),
+        ("sitemaps missing.txt", "cannot read missing.txt"),
         ("frobnicate", "frobnicate"),
         ("demo --frobnicate", "unrecognized arguments: --frobnicate"),
         ("demo surplus", "unrecognized arguments: surplus"),
@@ -87,7 +101,7 @@ def test_a_soft_limit_is_raised_as_far_as_needed(monkeypatch: pytest.MonkeyPatch
 def test_help_of_the_command_lists_subcommands(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_in_process("--help") == 0
     printed = capsys.readouterr().out
-    assert "scrapy robots <demo|cache> [options]" in printed
+    assert "<check|explain|compare|lint|fetch|sitemaps|cache|demo> [options]" in printed
     assert "crawl demonstration sites on this machine" in printed
 
 
@@ -112,13 +126,23 @@ def test_scrapy_lists_the_command() -> None:
     assert "  robots  " in listed.stdout
 
 
-def test_loading_the_command_imports_no_demo_and_no_reactor() -> None:
+@pytest.mark.parametrize("name", ["check", "explain", "compare", "lint", "fetch", "sitemaps"])
+def test_help_reads_as_documentation(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_in_process(name, "--help") == 0
+    printed = capsys.readouterr().out
+    for text in (f"scrapy robots {name} ", "examples:", "Exit codes: 0", "--json"):
+        assert text in printed
+    assert max(map(len, printed.splitlines())) <= 100
+
+
+def test_loading_the_command_imports_no_subcommand_and_no_reactor() -> None:
     script = (
         "import sys, scrapy_rep.tools.command\n"
-        "print([name for name in sys.modules if name.startswith('scrapy_rep.tools.demo.')])\n"
+        "tools = [name for name in sys.modules if name.startswith('scrapy_rep.tools.')]\n"
+        "print(sorted({name.rpartition('.')[2] for name in tools if name.count('.') > 2}))\n"
         "print('twisted.internet.reactor' in sys.modules)\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
-    assert done.stdout.splitlines() == ["['scrapy_rep.tools.demo.subcommand']", "False"]
+    assert done.stdout.splitlines() == ["['subcommand']", "False"]

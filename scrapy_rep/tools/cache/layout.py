@@ -10,6 +10,7 @@ from scrapy_rep.rep.freshness import Standing
 from scrapy_rep.rep.text import printable
 from scrapy_rep.tools.cache.known import DUE, Known, iso
 from scrapy_rep.tools.console import Printer, Style
+from scrapy_rep.tools.wording import span
 
 # Header and width of each column of the list after that of origins, and whether
 # it has numbers. Fixed, so that a line can be written before the next is read.
@@ -29,23 +30,8 @@ _STYLES = {
     Standing.REFUSED.value: Style.BAD,
     Standing.GIVEN_UP.value: Style.BAD,
 }
-_UNITS = (("d", 86400), ("h", 3600), ("min", 60))
 # Files with more lines are not compared line by line: that takes time.
 _COMPARED = 2000
-
-
-def span(seconds: float | None) -> str:
-    """*seconds* in the largest unit that there are two of.
-
-    >>> span(86400), span(90.4), span(None)
-    ('24 h', '90 s', '-')
-    """
-    if seconds is None:
-        return "-"
-    for unit, size in _UNITS:
-        if seconds >= 2 * size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{seconds:.0f} s"
 
 
 # -- the list -------------------------------------------------------------------

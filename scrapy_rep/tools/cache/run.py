@@ -5,32 +5,28 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
-import os
 import sys
 import time
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from scrapy.exceptions import NotConfigured, UsageError
+from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
-from scrapy_rep.exceptions import ConfigurationError
 from scrapy_rep.rep.facts import Facts
 from scrapy_rep.rep.text import printable
-from scrapy_rep.rep.urls import InvalidURL, Origin
+from scrapy_rep.rep.urls import Origin
 from scrapy_rep.settings import RepSettings
-from scrapy_rep.stores.base import Store, StoreError
+from scrapy_rep.stores.base import Store
 from scrapy_rep.stores.open import open_store
 from scrapy_rep.tools.cache import layout
 from scrapy_rep.tools.cache.known import Known, Reader
 from scrapy_rep.tools.console import Printer
+from scrapy_rep.tools.ending import FINE, TROUBLE, WRONG, Trouble, ended
+from scrapy_rep.tools.sources import origin_of
 
 _T = TypeVar("_T")
-
-DONE = 0
-NOTHING = 1
-TROUBLE = 2
 
 _HEADLINES = {
     "new": "known from now on",
@@ -41,31 +37,17 @@ _HEADLINES = {
 }
 
 
-class Trouble(Exception):
-    """Why it cannot be done, for people."""
-
-
 def run(name: str, options: argparse.Namespace, settings: BaseSettings) -> int:
     """Do what the subcommand *name* is for, and return the exit code.
 
     Raises :exc:`UsageError`.
     """
-    try:
+
+    def do() -> int:
         cache = _Cache.open(settings, as_json=options.json)
         return _ACTIONS[name](cache, options)
-    except BrokenPipeError:
-        # Whoever read has seen enough. Python would write the rest at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return DONE
-    except (ConfigurationError, NotConfigured, OSError, StoreError, Trouble) as error:
-        sys.stderr.write(f"scrapy robots cache {name}: {_printable_message(error)}\n")
-        return TROUBLE
 
-
-def _printable_message(error: Exception) -> str:
-    """What *error* says, safe to print, however long."""
-    text = str(error) or type(error).__name__
-    return "".join(printable(text[start : start + 100]) for start in range(0, len(text), 100))
+    return ended(f"scrapy robots cache {name}", do)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,15 +91,6 @@ class _Cache:
         self.printer.line(json.dumps(value))
 
 
-def _origin(options: argparse.Namespace) -> Origin:
-    """ORIGIN, which may be a host: then https is meant."""
-    text: str = options.origin
-    try:
-        return Origin.of(text if "://" in text else f"https://{text}")
-    except InvalidURL as error:
-        raise UsageError(f"no origin: {printable(str(error))}", print_help=False) from None
-
-
 # -- the subcommands ------------------------------------------------------------
 
 
@@ -126,7 +99,7 @@ def _path(cache: _Cache, options: argparse.Namespace) -> int:
         cache.write_json({"path": cache.place})
     else:
         cache.printer.line(cache.place)
-    return DONE
+    return FINE
 
 
 def _list(cache: _Cache, options: argparse.Namespace) -> int:
@@ -144,7 +117,7 @@ def _list(cache: _Cache, options: argparse.Namespace) -> int:
 
     if not cache.use(write_all, 0) and not cache.as_json:
         sys.stderr.write(f"Nothing is known: {cache.place}\n")
-    return DONE
+    return FINE
 
 
 def _by_host(origin: Origin) -> tuple[str, str, int]:
@@ -162,7 +135,7 @@ def _adder(cache: _Cache, origins: list[Origin]) -> Callable[[Known], None]:
 
 
 def _show(cache: _Cache, options: argparse.Namespace) -> int:
-    origin = _origin(options)
+    origin = origin_of(options.origin)
     nothing: Facts | None = None
     facts = cache.use(lambda store: store.read(origin), nothing)
     if facts is None:
@@ -172,21 +145,18 @@ def _show(cache: _Cache, options: argparse.Namespace) -> int:
         cache.write_json(known.everything())
     else:
         layout.show(known, cache.printer)
-    return DONE
+    return FINE
 
 
 def _nothing_known(origin: Origin) -> int:
     sys.stderr.write(f"Nothing is known of {printable(str(origin))}\n")
-    return NOTHING
+    return WRONG
 
 
 def _refresh(cache: _Cache, options: argparse.Namespace) -> int:
-    from scrapy_rep.tools.cache.refresh import CrawlFailed, refresh
+    from scrapy_rep.tools.cache.refresh import refresh
 
-    try:
-        refreshed = refresh(_origin(options), cache.scrapy_settings)
-    except CrawlFailed as error:
-        raise Trouble(f"the crawl that was to fetch it failed: {error}") from None
+    refreshed = refresh(origin_of(options.origin), cache.scrapy_settings)
     reader = cache.reader()
     before = reader.read(refreshed.before) if refreshed.before else None
     now = reader.read(refreshed.now)
@@ -202,25 +172,25 @@ def _refresh(cache: _Cache, options: argparse.Namespace) -> int:
         layout.show_change(before, now, _HEADLINES[refreshed.outcome], cache.printer)
     if not refreshed.kept:
         raise Trouble(f"{cache.place}: the outcome could not be kept")
-    return TROUBLE if refreshed.outcome == "unreachable" else DONE
+    return TROUBLE if refreshed.outcome == "unreachable" else FINE
 
 
 def _clear(cache: _Cache, options: argparse.Namespace) -> int:
     if options.origin is not None:
-        return _clear_one(cache, _origin(options))
+        return _clear_one(cache, origin_of(options.origin))
     if not options.yes:
         _check_terminal()
         if not _agreed(cache.use(_count, 0), cache.place):
             sys.stderr.write("Nothing was forgotten\n")
-            return NOTHING
+            return WRONG
     _tell_forgotten(cache, cache.use(lambda store: store.clear(), 0))
-    return DONE
+    return FINE
 
 
 def _clear_one(cache: _Cache, origin: Origin) -> int:
     forgotten = cache.use(lambda store: store.delete(origin), False)
     _tell_forgotten(cache, int(forgotten))
-    return DONE if forgotten else _nothing_known(origin)
+    return FINE if forgotten else _nothing_known(origin)
 
 
 async def _count(store: Store) -> int:

@@ -10,12 +10,12 @@ from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler, CrawlerProcess
 from scrapy.http import Response
 from scrapy.settings import Settings
-from scrapy.utils.reactor import is_asyncio_reactor_installed, is_reactor_installed
 from twisted.python.failure import Failure
 
 from scrapy_rep.exceptions import RobotsForbidden
 from scrapy_rep.rep.text import printable
 from scrapy_rep.rep.verdict import Verdict
+from scrapy_rep.tools.crawling import take_installed_reactor
 from scrapy_rep.tools.demo.sites import FETCH_TIMEOUT, USER_AGENT
 
 _SETTINGS: dict[str, Any] = {
@@ -109,9 +109,7 @@ def _settings(log: LogOptions) -> Settings:
     if log.level:
         settings.set("LOG_LEVEL", log.level)
     settings.set("LOG_FILE", log.file)
-    if is_reactor_installed() and not is_asyncio_reactor_installed():
-        # A project whose settings import twisted.internet.reactor has chosen.
-        settings.set("TWISTED_REACTOR", None)
+    take_installed_reactor(settings)
     return settings
 
 

@@ -77,6 +77,7 @@ class DemoSubcommand(Subcommand):
         """Run the demo with *options*; 0 if every outcome was the expected one."""
         self._check(options)
         # Only now: other commands have no use for any of it.
+        from scrapy_rep.tools.corpus import UnusableCorpus
         from scrapy_rep.tools.demo import corpus, limits, run
         from scrapy_rep.tools.demo.crawl import NO_LOG, LogOptions
 
@@ -87,7 +88,7 @@ class DemoSubcommand(Subcommand):
             sites = corpus.read_sites(options.corpus, options.sites or _DEFAULT_SITES)
             limits.allow_open_files_for(len(sites))
             return run.run_corpus(sites, sys.stdout, log)
-        except (corpus.UnusableCorpus, limits.TooManySites) as error:
+        except (UnusableCorpus, limits.TooManySites) as error:
             raise UsageError(str(error), print_help=False) from None
 
     def _check(self, options: argparse.Namespace) -> None:

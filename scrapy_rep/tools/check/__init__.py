@@ -1,0 +1,1 @@
+"""``scrapy robots check``: which of some URLs are allowed."""

@@ -1,0 +1,1 @@
+"""``scrapy robots explain``: why one URL is allowed or refused."""

@@ -1,0 +1,1 @@
+"""``scrapy robots lint``: what is wrong in a robots.txt."""

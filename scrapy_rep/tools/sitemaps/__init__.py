@@ -1,0 +1,1 @@
+"""``scrapy robots sitemaps``: the sitemaps that a robots.txt names."""

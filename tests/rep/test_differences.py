@@ -1,0 +1,106 @@
+"""Why another reading answers otherwise."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from scrapy_rep.rep.dialects import (
+    DIALECTS,
+    GOOGLE,
+    KOSTER1994,
+    KOSTER1996,
+    RFC9309,
+    Dialect,
+)
+from scrapy_rep.rep.differences import POINTS, Differences, class_of_difference
+from scrapy_rep.rep.robotstxt import RobotsTxt
+from tests.rep.generated_files import SEED_SIZE, generated
+
+
+@pytest.mark.parametrize(
+    ("body", "other", "url", "points"),
+    [
+        ("User-agent: *\nDisallow: /%61", GOOGLE, "/%61", ()),
+        (
+            "User-agent: *\nDisallow: /%61",
+            GOOGLE,
+            "/a",
+            ("percent-encoded unreserved characters",),
+        ),
+        ("User-agent: *\nDisallowed: /", GOOGLE, "/a", ("keys by prefix",)),
+        ("User-agent: *\nDisallow: /*.pdf", KOSTER1996, "/a.pdf", ("wildcards",)),
+        ("User-agent: *\nAllow: /a\nDisallow: /a/b", KOSTER1996, "/a/b", ("which match decides",)),
+        ("User-agent: *\nDisalow: /a", KOSTER1996, "/a", ("misspelled keys",)),
+        ("User-agent: *\n\nDisallow: /a", KOSTER1996, "/a", ("blank lines",)),
+        ("User-agent: robots\nDisallow: /a", KOSTER1994, "/a", ("names of groups",)),
+        ("User-agent: *\nAllow: /a\nDisallow: /", KOSTER1994, "/a", ("Allow lines",)),
+    ],
+)
+def test_differences_of_dialects(
+    body: str, other: Dialect, url: str, points: tuple[str, ...]
+) -> None:
+    assert Differences(body.encode()).from_dialect(url, "Bot", other) == points
+
+
+def test_several_points_are_needed() -> None:
+    body = "User-agent: M1\nDisallow: /%61\n\nUser-agent: M\nAllow: /\n"
+    assert Differences(body.encode()).from_dialect("/a", "M1", GOOGLE) == (
+        "percent-encoded unreserved characters",
+        "digits in product tokens",
+    )
+
+
+@pytest.mark.parametrize(
+    ("body", "url", "allowed", "known"),
+    [
+        ("User-agent: *\nDisallow: /a", "/a", False, None),
+        ("User-agent: *\nDisallow: /a", "/b", False, None),
+        ("User-agent: *\nDisallow: /a", "/a", True, None),
+        ("User-agent: *\nDisallow: /*.pdf", "/a.pdf", True, "wildcards"),
+        ("User-agent: *\nDisallow: /*.pdf$", "/a.pdf$", False, "``$`` at the end of a URL"),
+        ("User-agent: *\nDisallow: /a/", "/a%2F", False, "percent-encoded reserved characters"),
+        ("User-agent: *\nDisallow: /", "/robots.txt", False, "``/robots.txt`` itself"),
+        (
+            "User-agent: bot\nCrawl-delay: 5\nUser-agent: x\nDisallow: /",
+            "/a",
+            True,
+            "other records between user-agent lines",
+        ),
+    ],
+)
+def test_answers_of_somebody_else(body: str, url: str, allowed: bool, known: str | None) -> None:
+    assert class_of_difference(body.encode(), url, "Bot", allowed) == known
+
+
+def test_the_reading_at_hand_need_not_be_the_default() -> None:
+    body = b"User-agent: *\nDisallow: /%61\n"
+    for dialect, other in ((RFC9309, True), (GOOGLE, False)):
+        known = class_of_difference(body, "/a", "Bot", other, dialect)
+        assert known == "percent-encoded unreserved characters"
+
+
+def test_points_have_names_of_their_own() -> None:
+    assert len({point.name for point in POINTS}) == len(POINTS) == 17
+
+
+@pytest.mark.once
+@settings(max_examples=250, deadline=None)
+@example(b"", "rfc9309", "google")
+@given(
+    st.binary(max_size=SEED_SIZE),
+    st.sampled_from(sorted(DIALECTS)),
+    st.sampled_from(sorted(DIALECTS)),
+)
+def test_every_difference_of_two_dialects_has_a_class(seed: bytes, name: str, other: str) -> None:
+    case = generated(seed)
+    differences = Differences(case.body, DIALECTS[name])
+    readings = [RobotsTxt.parse(case.body, DIALECTS[each]) for each in (name, other)]
+    for octets in case.urls:
+        url = octets.decode("utf-8", "replace")
+        for agent in case.agents:
+            ours, theirs = (robots.allowed(url, agent) for robots in readings)
+            points = differences.from_dialect(url, agent, DIALECTS[other])
+            assert bool(points) is (ours is not theirs)
+            assert bool(differences.of_answer(url, agent, theirs)) is (ours is not theirs)

@@ -1,0 +1,142 @@
+"""Why a verdict is what it is: what became of each rule."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from scrapy_rep.rep.dialects import DIALECTS, GOOGLE, KOSTER1996, RFC9309, Dialect
+from scrapy_rep.rep.explain import Explanation, Fate, explain
+from scrapy_rep.rep.robotstxt import RobotsTxt
+from scrapy_rep.rep.verdict import Reason
+from tests.rep.generated_files import SEED_SIZE, generated
+
+F = Fate
+
+
+def explained(
+    body: str, url: str, agents: str | tuple[str, ...] = "Bot", dialect: Dialect = RFC9309
+) -> Explanation:
+    return explain(RobotsTxt.parse(body.encode(), dialect), url, agents)
+
+
+def fates(
+    body: str, url: str, agents: str | tuple[str, ...] = "Bot", dialect: Dialect = RFC9309
+) -> list[tuple[int, Fate, int]]:
+    found = explained(body, url, agents, dialect)
+    return [(each.rule.line, each.fate, each.length) for each in found.rules]
+
+
+# -- one fate after the other ------------------------------------------------------
+
+
+def test_the_longest_wins_and_others_are_shorter_or_do_not_match() -> None:
+    body = "User-agent: *\nDisallow: /\nDisallow: /b\nAllow: /a/*.html$\nDisallow: /a/\n"
+    assert fates(body, "https://example.com/a/b.html") == [
+        (2, F.SHORTER, 1),
+        (3, F.NO_MATCH, 0),
+        (4, F.DECIDES, 10),
+        (5, F.SHORTER, 3),
+    ]
+
+
+def test_an_allow_wins_a_tie() -> None:
+    body = "User-agent: *\nDisallow: /a\nAllow: /a\nAllow: /a\nDisallow: /*\n"
+    assert fates(body, "/a") == [
+        (2, F.TIE, 2),
+        (3, F.DECIDES, 2),
+        (4, F.LATER, 2),
+        (5, F.TIE, 2),
+    ]
+
+
+def test_where_the_first_match_decides_all_others_come_later() -> None:
+    body = "User-agent: *\nAllow: /b\nDisallow: /a\nAllow: /a/b\n"
+    assert fates(body, "/a/b", dialect=KOSTER1996) == [
+        (2, F.NO_MATCH, 0),
+        (3, F.DECIDES, 2),
+        (4, F.LATER, 4),
+    ]
+
+
+def test_groups_of_others() -> None:
+    body = (
+        "User-agent: *\nDisallow: /a\nDisallow: /c\n\n"
+        "User-agent: x\nUser-agent: bot\nAllow: /a\n\nUser-agent: Bot\nDisallow: /a/b\n"
+    )
+    found = explained(body, "/a/b", ("nobody", "BOT"))
+    assert found.agent == "bot"
+    assert found.groups == ((("bot", 6),), (("Bot", 9),))
+    assert [(each.rule.line, each.fate) for each in found.rules] == [
+        (2, F.OTHER_GROUP),
+        (3, F.NOT_ABOUT_US),
+        (7, F.SHORTER),
+        (10, F.DECIDES),
+    ]
+    assert found.winner is not None
+    assert found.winner.rule == found.verdict.rule
+
+
+def test_robots_txt_itself() -> None:
+    body = "User-agent: *\nDisallow: /\n"
+    assert fates(body, "/robots.txt") == [(2, F.ROBOTS_TXT_ITSELF, 1)]
+    assert fates(body, "/robots.txt", dialect=GOOGLE) == [(2, F.DECIDES, 1)]
+
+
+def test_an_index_page_allows_its_directory() -> None:
+    body = "User-agent: *\nDisallow: /a/\nAllow: /a/index.html\n"
+    assert fates(body, "/a/") == [(2, F.SHORTER, 3), (3, F.DECIDES, 4)]
+
+
+def test_a_rule_without_a_value() -> None:
+    body = "User-agent: *\nDisallow:\n"
+    assert fates(body, "/") == [(2, F.NO_MATCH, 0)]
+    assert fates(body, "/", dialect=GOOGLE) == [(2, F.DECIDES, 0)]
+
+
+def test_no_url() -> None:
+    found = explained("User-agent: *\nDisallow: /\n", "no url")
+    assert (found.verdict.reason, found.path, found.rules) == (Reason.INVALID_URL, None, ())
+
+
+def test_the_path_is_that_which_is_compared() -> None:
+    assert explained("", "https://example.com/%7ea/../b c#d").path == "/b%20c"
+
+
+# -- any file ------------------------------------------------------------------------
+
+
+@pytest.mark.once
+@settings(max_examples=400, deadline=None)
+@example(b"", "rfc9309")
+@given(st.binary(max_size=SEED_SIZE), st.sampled_from(sorted(DIALECTS)))
+def test_the_winner_is_the_rule_of_the_verdict(seed: bytes, name: str) -> None:
+    case = generated(seed)
+    robots = RobotsTxt.parse(case.body, DIALECTS[name])
+    for url in case.urls:
+        for agents in (*case.agents, tuple(case.agents)):
+            verdict = robots.verdict(url, agents)
+            found = explain(robots, url, agents)
+            assert found.verdict == verdict
+            assert (found.winner.rule if found.winner else None) == verdict.rule
+            assert sum(each.fate is F.DECIDES for each in found.rules) <= 1
+            lines = [each.rule.line for each in found.rules]
+            assert lines == sorted(set(lines))
+            _check_losers(found)
+
+
+def _check_losers(found: Explanation) -> None:
+    winner = found.winner
+    for each in found.rules:
+        assert each.matches or each.length == 0
+        if winner is None:
+            assert each.fate in (F.OTHER_GROUP, F.NO_MATCH, F.NOT_ABOUT_US, F.ROBOTS_TXT_ITSELF)
+        elif each.fate is F.SHORTER:
+            assert each.length < winner.length
+        elif each.fate is F.TIE:
+            assert each.length == winner.length
+            assert winner.rule.allow
+            assert not each.rule.allow
+        elif each.fate is F.LATER:
+            assert each.rule.line > winner.rule.line
