@@ -19,7 +19,7 @@ def run(*command: str | Path) -> None:
 def check_contents(wheel: Path) -> None:
     """The wheel holds the package, all of it, and nothing else."""
     packed = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
-    files = ("*.py", "py.typed")
+    files = ("*.py", "*.css", "*.html", "*.js", "py.typed")
     package = {
         str(path.relative_to(ROOT))
         for pattern in files

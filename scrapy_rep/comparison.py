@@ -21,6 +21,7 @@ from scrapy_rep.reading import body_to_read, check_usable, read_with, why_not
 from scrapy_rep.rep.differences import class_of_difference
 from scrapy_rep.rep.text import printable
 from scrapy_rep.rep.verdict import Reason, Verdict
+from scrapy_rep.report.model import Disagreement
 from scrapy_rep.stats import count
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from scrapy_rep.rep.policy import Policy
     from scrapy_rep.rep.robotstxt import RobotsTxt
     from scrapy_rep.rep.urls import Origin
+    from scrapy_rep.report.recorder import Recorder
     from scrapy_rep.settings import RepSettings
 
 logger = logging.getLogger(__name__)
@@ -82,16 +84,22 @@ class _File:
 
 
 class Comparison:
-    """The second opinions of one crawl; a :class:`~scrapy_rep.watching.Watcher`."""
+    """The second opinions of one crawl; a :class:`~scrapy_rep.watching.Watcher`.
+
+    *recorder* is told of differences, for the report.
+    """
 
     watches_allowed = True
 
-    def __init__(self, crawler: Crawler, settings: RepSettings) -> None:
+    def __init__(
+        self, crawler: Crawler, settings: RepSettings, recorder: Recorder | None = None
+    ) -> None:
         for parser in settings.compare_with:
             check_usable(parser, crawler, "REP_COMPARE_WITH")
         feed = settings.compare_feed
         self._crawler = crawler
         self._settings = settings
+        self._recorder = recorder
         self._opinions = tuple(_Opinion(parser) for parser in settings.compare_with)
         self._feed = JsonLinesFeed(crawler, feed) if feed else None
         #: By what was fetched: its octets, and whether they are cut.
@@ -187,6 +195,8 @@ class Comparison:
             self._log_difference(difference)
         if self._feed is not None:
             self._feed.write({"url": difference.url, "agents": difference.agents, **known})
+        if self._recorder is not None:
+            self._recorder.compared(difference.policy, difference.disagreement(known["difference"]))
 
     def _log_difference(self, difference: Difference) -> None:
         logger.info(
@@ -253,6 +263,17 @@ class Difference(NamedTuple):
     def decisive(self) -> Verdict:
         """That of both verdicts which names a line: our parser's, whichever of the two it is."""
         return self.theirs if self.theirs.rule else self.ours
+
+    def disagreement(self, known_as: object) -> Disagreement:
+        """The same for the report, where everything has to be printable."""
+        return Disagreement(
+            url=printable(self.url),
+            parser=printable(self.parser),
+            ours=self.ours.allowed,
+            theirs=self.theirs.allowed,
+            line=self.decisive.line,
+            known_class=str(known_as or ""),
+        )
 
     def known(self, known_as: str | None) -> dict[str, object]:
         """What its line of the feed has in common with all of the same origin and rule.

@@ -84,7 +84,7 @@ class RepMiddleware:
         self._tokens = AgentTokens(self._settings, crawler.spider)
         self._tokens.warn()
         self._clock = clock or steady()
-        self._watchers = Watchers(crawler, _watchers(crawler, self._settings))
+        self._watchers = Watchers(crawler, _watchers(crawler, self._settings, self._clock))
         self._watch_allowed = self._watchers.watch_allowed
         places = Places(crawler)
         # First, so that who waits leaves before there is an answer from fetches given up.
@@ -359,14 +359,22 @@ class RepMiddleware:
         return RobotsForbidden(verdict)
 
 
-def _watchers(crawler: Crawler, settings: RepSettings) -> Iterator[Watcher]:
+def _watchers(
+    crawler: Crawler, settings: RepSettings, clock: Callable[[], float]
+) -> Iterator[Watcher]:
     """Whoever is to see what this crawl learns and decides."""
     yield Summary(crawler)
+    # Most crawls do without these.
+    recorder = None
+    if settings.report is not None:
+        from scrapy_rep.report.recorder import Recorder
+
+        recorder = Recorder(crawler, settings, settings.report, clock)
+        yield recorder
     if settings.compare_with:
-        # Most crawls do without.
         from scrapy_rep.comparison import Comparison
 
-        yield Comparison(crawler, settings)
+        yield Comparison(crawler, settings, recorder)
 
 
 def _asking(url: str) -> Request | Verdict:

@@ -36,6 +36,7 @@ from scrapy_rep.rep.freshness import Bounds
 from scrapy_rep.rep.lines import Field
 from scrapy_rep.rep.purposes import KNOWN_PURPOSES
 from scrapy_rep.rep.wishes import Heeded
+from scrapy_rep.report.path import ReportPath, parse_path
 from scrapy_rep.stores.open import StoreSpec, parse_spec
 
 if TYPE_CHECKING:
@@ -76,6 +77,7 @@ DEFAULTS: dict[str, Any] = {
     "REP_MIN_AGE": 300.0,
     "REP_PURPOSES": [],
     "REP_REQUEST_RATE": True,
+    "REP_REPORT": None,
     "REP_RETRY_DELAY": 60.0,
     "REP_RETRY_MAX_DELAY": 3600.0,
     "REP_STATUS_OVERRIDES": {},
@@ -140,6 +142,7 @@ class RepSettings:
     max_wait: float
     max_waiting: int
     min_age: float
+    report: ReportPath | None
     retry_delay: float
     retry_max_delay: float
     status_overrides: Mapping[int, Access]
@@ -196,6 +199,7 @@ class RepSettings:
             max_wait=_read(settings, "REP_MAX_WAIT", _positive_number),
             max_waiting=_read(settings, "REP_MAX_WAITING", _integer(at_least=1)),
             min_age=_read(settings, "REP_MIN_AGE", _positive_number),
+            report=_read(settings, "REP_REPORT", _optional(parse_path)),
             retry_delay=_read(settings, "REP_RETRY_DELAY", _positive_number),
             retry_max_delay=_read(settings, "REP_RETRY_MAX_DELAY", _positive_number),
             status_overrides=_read(settings, "REP_STATUS_OVERRIDES", _status_overrides),

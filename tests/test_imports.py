@@ -75,7 +75,12 @@ def test_nothing_but_tools_imports_tools(path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("module", "absent"),
-    [("scrapy_rep", "scrapy_rep.tools"), ("scrapy_rep", "twisted.internet.reactor")],
+    [
+        ("scrapy_rep", "scrapy_rep.tools"),
+        ("scrapy_rep", "twisted.internet.reactor"),
+        ("scrapy_rep", "jinja2"),
+        ("scrapy_rep.tools.command", "jinja2"),
+    ],
 )
 def test_a_fresh_interpreter_does_not_load(module: str, absent: str) -> None:
     code = f"import sys, {module}; print({absent!r} in sys.modules)"

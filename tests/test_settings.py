@@ -17,6 +17,7 @@ from scrapy_rep.rep.dialects import GOOGLE, RFC9309, Access, WhenUnreachable
 from scrapy_rep.rep.freshness import Bounds
 from scrapy_rep.rep.lines import Field
 from scrapy_rep.rep.wishes import Heeded
+from scrapy_rep.report.path import ReportPath
 from scrapy_rep.settings import (
     DEFAULTS,
     FeedSpec,
@@ -46,6 +47,7 @@ def test_the_defaults() -> None:
     assert settings.min_age == 300
     assert settings.max_redirects == 5
     assert settings.max_size == 512_000
+    assert settings.report is None
     assert settings.retry_delay == 60
     assert settings.retry_max_delay == 3600
     assert settings.status_overrides == {}
@@ -121,6 +123,9 @@ ACCEPTED: list[tuple[str, Any, str, Any]] = [
     ("REP_PURPOSES", "search, ai-train", "heeded", heeded("search", "ai-train")),
     ("REP_PURPOSES", ["train-ai"], "heeded", heeded("train-ai")),
     ("REP_REQUEST_RATE", 0, "heeded", Heeded(frozenset({Field.CRAWL_DELAY}))),
+    ("REP_REPORT", "", "report", None),
+    ("REP_REPORT", "robots.html", "report", ReportPath("robots.html")),
+    ("REP_REPORT", Path("a", "robots.html"), "report", ReportPath("a/robots.html")),
     ("REP_RETRY_DELAY", 0.5, "retry_delay", 0.5),
     ("REP_RETRY_MAX_DELAY", 5, "retry_max_delay", 5.0),
     ("REP_STORE", "memory", "store", StoreSpec(in_memory=True)),
@@ -234,6 +239,8 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("REP_MAX_SIZE", 511_999, "accepted: an integer, at least 512000 (500 KiB, RFC 9309 §2.5)"),
     ("REP_MAX_FETCHES", 0, "accepted: an integer, at least 1"),
     ("REP_MAX_WAITING", 0, "accepted: an integer, at least 1"),
+    ("REP_REPORT", 1, "accepted: the path of a file"),
+    ("REP_REPORT", "s3://bucket/robots.html", "no URL"),
     ("REP_STORE", "postgres://a", "accepted: memory; sqlite"),
     ("REP_STORE", None, "accepted: memory; sqlite"),
     ("REP_STORE", "sqlite:///", "names no file; accepted: memory; sqlite"),

@@ -51,3 +51,10 @@ class Facts:
     origin: Origin
     copy: Copy | None = None
     outage: Outage | None = None
+
+    @property
+    def last(self) -> FetchResult:
+        """How the last fetch ended that was not just a confirmation."""
+        last = self.outage or self.copy
+        assert last is not None
+        return last.result

@@ -124,6 +124,11 @@ class Origin:
         return f"{self.scheme}://{host}:{self.port}"
 
 
+def by_host(origin: Origin) -> tuple[str, str, int]:
+    """The key by which lists of origins are sorted for people."""
+    return origin.host, origin.scheme, origin.port
+
+
 def _split(url: str) -> tuple[str, str, int | None]:
     """Scheme, host and port of *url*; raises :exc:`InvalidURL`."""
     try:

@@ -18,6 +18,7 @@ from scrapy_rep.tools.demo.subcommand import DemoSubcommand
 from scrapy_rep.tools.explain.subcommand import ExplainSubcommand
 from scrapy_rep.tools.fetch.subcommand import FetchSubcommand
 from scrapy_rep.tools.lint.subcommand import LintSubcommand
+from scrapy_rep.tools.report.subcommand import ReportSubcommand
 from scrapy_rep.tools.sitemaps.subcommand import SitemapsSubcommand
 from scrapy_rep.tools.subcommand import Subcommand, SubcommandGroup, syntax_of
 
@@ -30,6 +31,7 @@ SUBCOMMANDS: tuple[Subcommand | SubcommandGroup, ...] = (
     FetchSubcommand(),
     SitemapsSubcommand(),
     CACHE,
+    ReportSubcommand(),
     DemoSubcommand(),
 )
 

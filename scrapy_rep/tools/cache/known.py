@@ -92,9 +92,7 @@ class Known:
     @property
     def last(self) -> FetchResult:
         """How the last fetch ended that was not just a confirmation."""
-        last = self.facts.outage or self.facts.copy
-        assert last is not None
-        return last.result
+        return self.facts.last
 
     @property
     def age(self) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import json
 import sys
 import time
@@ -16,15 +15,15 @@ from scrapy.settings import BaseSettings
 
 from scrapy_rep.rep.facts import Facts
 from scrapy_rep.rep.text import printable
-from scrapy_rep.rep.urls import Origin
+from scrapy_rep.rep.urls import Origin, by_host
 from scrapy_rep.settings import RepSettings
 from scrapy_rep.stores.base import Store
-from scrapy_rep.stores.open import open_store
 from scrapy_rep.tools.cache import layout
 from scrapy_rep.tools.cache.known import Known, Reader
 from scrapy_rep.tools.console import Printer
 from scrapy_rep.tools.ending import FINE, TROUBLE, WRONG, Trouble, ended
 from scrapy_rep.tools.sources import origin_of
+from scrapy_rep.tools.store import store_place, use_store
 
 _T = TypeVar("_T")
 
@@ -63,10 +62,7 @@ class _Cache:
     @classmethod
     def open(cls, scrapy_settings: BaseSettings, *, as_json: bool) -> _Cache:
         settings = RepSettings.read(scrapy_settings)
-        place = settings.store.place()
-        if place is None:
-            raise Trouble("REP_STORE = 'memory': nothing outlives a crawl, so nothing is kept")
-        return cls(place, scrapy_settings, settings, Printer(sys.stdout), as_json)
+        return cls(store_place(settings), scrapy_settings, settings, Printer(sys.stdout), as_json)
 
     def reader(self) -> Reader:
         """What a crawl that begins now takes it for."""
@@ -74,17 +70,7 @@ class _Cache:
 
     def use(self, use: Callable[[Store], Coroutine[Any, Any, _T]], otherwise: _T) -> _T:
         """What *use* makes of the store; *otherwise*, and no file is made, if there is none."""
-        file = self.settings.store.file()
-        if file is not None and not file.exists():
-            return otherwise
-        return asyncio.run(self._use(use))
-
-    async def _use(self, use: Callable[[Store], Coroutine[Any, Any, _T]]) -> _T:
-        store = open_store(self.settings.store, self.settings.max_origins)
-        try:
-            return await use(store)
-        finally:
-            await store.close()
+        return use_store(self.settings, use, otherwise)
 
     def write_json(self, value: dict[str, Any]) -> None:
         """Write *value* as a line of its own."""
@@ -105,7 +91,7 @@ def _path(cache: _Cache, options: argparse.Namespace) -> int:
 def _list(cache: _Cache, options: argparse.Namespace) -> int:
     async def write_all(store: Store) -> int:
         # Their names only: bodies are read one at a time.
-        origins = sorted([origin async for origin in store.origins()], key=_by_host)
+        origins = sorted([origin async for origin in store.origins()], key=by_host)
         add = _adder(cache, origins)
         reader = cache.reader()
         for origin in origins:
@@ -118,10 +104,6 @@ def _list(cache: _Cache, options: argparse.Namespace) -> int:
     if not cache.use(write_all, 0) and not cache.as_json:
         sys.stderr.write(f"Nothing is known: {cache.place}\n")
     return FINE
-
-
-def _by_host(origin: Origin) -> tuple[str, str, int]:
-    return origin.host, origin.scheme, origin.port
 
 
 def _adder(cache: _Cache, origins: list[Origin]) -> Callable[[Known], None]:

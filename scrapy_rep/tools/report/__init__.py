@@ -1,0 +1,1 @@
+"""``scrapy robots report``: the page of a report, made from a store."""
