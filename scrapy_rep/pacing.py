@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from scrapy import Request, signals
 from scrapy.core import downloader as scrapys_downloader
+from scrapy.utils.asyncio import call_later
 from scrapy.utils.python import global_object_name
 from twisted.internet.defer import Deferred
 
@@ -37,7 +38,7 @@ logger = logging.getLogger(__name__)
 _SLOT = "download_slot"
 _NO_AUTOTHROTTLE = "autothrottle_dont_adjust_delay"
 
-_NEVER = float("-inf")
+_NEVER = float("inf")
 
 # How many different agents of one origin are remembered; then they are learnt anew.
 _MAX_AGENTS = 32
@@ -163,9 +164,9 @@ class SlotPacer:
     A delay is counted from the end of a download, so that a server never sees two
     requests closer together, however long each took to get there.
 
-    In the queue of a slot there is one request at a time: it would hold a place of
-    CONCURRENT_REQUESTS there, and a crawl that stops would wait for it. The others
-    wait for their turn.
+    A request comes to its slot when it can start there at once. In the queue of the
+    slot it would hold a place of CONCURRENT_REQUESTS, and a crawl that stops would
+    wait for it.
     """
 
     def __init__(self, crawler: Crawler, settings: RepSettings, places: Places) -> None:
@@ -193,30 +194,51 @@ class SlotPacer:
         if key_of is None:
             return None
         key = key_of(request)
+        slot = self._slot(key)
+        if slot is not None and not slot.queue:
+            self._pace(key, slot, origin)
         line = self._lines.setdefault(key, _Line())
-        if not line.waiting and self._may_call(key, line):
+        if not line.waiting and self._ready_in(key, line) <= 0:
             line.called_at = time.monotonic()
             return None
         turn: Deferred[None] = Deferred(line.waiting.remove)
         line.waiting.append(turn)
+        self._call_next(key)
         return turn
 
-    def _may_call(self, key: str, line: _Line) -> bool:
-        """Whether another request may go on to the slot of *key*."""
-        slot = self._slot(key)
+    def _ready_in(self, key: str, line: _Line) -> float:
+        """Seconds until a request may go on to the slot of *key*, and start there at once.
+
+        Infinite while one is under way there.
+        """
         # Who has been called last may not have come to the slot yet, or may never come.
-        is_awaited = time.monotonic() - line.called_at <= LOOK
-        return not is_awaited and (slot is None or not slot.queue)
+        awaited = line.called_at + LOOK - time.monotonic()
+        slot = self._slot(key)
+        if awaited > 0 or slot is None:
+            return awaited
+        if slot.queue or slot.transferring:
+            return _NEVER
+        return float(slot.lastseen + slot.delay - _slot_clock())
 
     def _call_next(self, key: str) -> None:
+        """Let who waits for longest for the slot of *key* go on, now or when it is time."""
         line = self._lines.get(key)
-        if line is None or not self._may_call(key, line):
+        if line is None:
             return
         if not line.waiting:
             del self._lines[key]
             return
-        line.called_at = time.monotonic()
-        line.waiting.popleft().callback(None)
+        seconds = self._ready_in(key, line)
+        if seconds <= 0:
+            line.called_at = time.monotonic()
+            line.waiting.popleft().callback(None)
+        if line.waiting and seconds != _NEVER and not line.has_timer:
+            line.has_timer = True
+            call_later(max(seconds, 0.0), self._time_has_come, key, line)
+
+    def _time_has_come(self, key: str, line: _Line) -> None:
+        line.has_timer = False
+        self._call_next(key)
 
     def _call_next_of_all(self) -> None:
         for key in list(self._lines):
@@ -272,26 +294,33 @@ class SlotPacer:
         if key is None or slot is None:
             return
         if key in self._lines:
-            self._lines[key].called_at = _NEVER
+            self._lines[key].called_at = -_NEVER
+        if (
+            self._pace(key, slot, _origin(request))
+            and self._settings.autothrottle
+            and not request.meta.get(_NO_AUTOTHROTTLE)
+        ):
+            request.meta[_NO_AUTOTHROTTLE] = True
+            self._marked.add(request)
+
+    def _pace(self, key: str, slot: Any, origin: str | None) -> bool:
+        """Give *slot* the delay of *origin*, or of others in it; whether it has one then."""
         paced = self._slots.pop(key, None)
         if paced is not None and paced.slot is not slot:
             paced = None
-        origin = _origin(request)
         if origin in self._delays:
             if paced is None:
                 paced = _PacedSlot(slot, self._own_delay(key, slot))
             paced.asked[origin] = self._delays[origin]
         if paced is None:
-            return
+            return False
         if paced.apply():
-            # Or it would wait by its delay of before; it looks again for *request*.
+            # Or it would wait by its delay of before; it looks again for a request.
             slot.close()
         self._slots[key] = paced
         if len(self._slots) > self._settings.max_origins:
             self._slots.popitem(last=False)
-        if self._settings.autothrottle and not request.meta.get(_NO_AUTOTHROTTLE):
-            request.meta[_NO_AUTOTHROTTLE] = True
-            self._marked.add(request)
+        return True
 
     def _own_delay(self, key: str, slot: Any) -> float:
         """The delay of the project's settings."""
@@ -317,7 +346,8 @@ class SlotPacer:
 class _Line:
     """Requests that wait for their turn in one slot, and when the last was called."""
 
-    called_at: float = _NEVER
+    called_at: float = -_NEVER
+    has_timer: bool = False
     waiting: deque[Deferred[None]] = field(default_factory=deque)
 
 

@@ -13,7 +13,7 @@ def add_agents(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         help="the product token to ask as, such as ExampleBot; given more than once, in order "
-        "of preference (default: what a crawl with these settings goes by)",
+        "of preference (by default what a crawl with these settings goes by)",
     )
 
 
@@ -22,7 +22,7 @@ def add_dialect(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dialect",
         metavar="NAME",
-        help="rfc9309, google, koster1996 or koster1994 (default: REP_DIALECT)",
+        help="rfc9309, google, koster1996 or koster1994 (by default REP_DIALECT)",
     )
 
 

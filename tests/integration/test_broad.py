@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -151,6 +152,49 @@ def test_a_stop_before_the_turn_of_a_fetch(
     assert {outcome["outcome"] for _, outcome in outcomes} == {"fetched"}
     assert sorted(url for url, _ in outcomes) == sorted(urls)
     assert len(again.outcomes) >= 4
+
+
+class Paced:
+    """A site that asks for *delay* seconds between two requests."""
+
+    def __init__(self, delay: float) -> None:
+        self.delay = delay
+
+    async def __call__(self, asked: Asked, writer: asyncio.StreamWriter) -> None:
+        robots = f"User-agent: *\nCrawl-delay: {self.delay}\n"
+        writer.write(ok(robots.encode()) if asked.target == "/robots.txt" else PAGE)
+
+
+def test_sites_that_ask_for_a_delay(servers: LoopbackServers, loop: str) -> None:
+    sites = [servers.serve(Paced(1)) for _ in range(4)]
+    paced = [url for one in sites for url in paths(one, 4)]
+    healthy = [url for _ in range(4) for url in paths(servers.serve(site(ok())), 5)]
+    result = run(loop, paced + healthy, {})
+    assert {result.outcome(url) for url in paced + healthy} == {"fetched"}
+    last = max(result.outcomes[url]["seconds"] for url in healthy)
+    for one in sites:
+        seconds = sorted(result.outcomes[url]["seconds"] for url in paths(one, 4))
+        # Its requests wait for their turn, and not on the places of others.
+        assert last < seconds[2]
+        gaps = [after - before for before, after in pairwise(seconds)]
+        assert min(gaps) > 0.95
+
+
+def test_a_stop_while_requests_wait_for_their_turn(
+    servers: LoopbackServers, tmp_path: Path, loop: str
+) -> None:
+    paced = Paced(1.5)
+    one = servers.serve(paced)
+    settings = {"JOBDIR": str(tmp_path / "job"), "CONCURRENT_REQUESTS": 16}
+    spider = {"stop_at": 28, "stop_stat": "robotstxt/waiting_count", "stop_by": "close_spider"}
+    stopped = run(loop, paths(one, 30), settings, spider=spider)
+    assert 0 < stopped.seconds_to_close < 5
+    assert len(stopped.outcomes) <= 3
+    paced.delay = 0
+    again = run(loop, [], settings)
+    assert sorted([*stopped.outcomes, *again.outcomes]) == sorted(paths(one, 30))
+    assert sorted(set(one.targets())) == sorted(["/robots.txt", *(f"/{n}" for n in range(30))])
+    assert len(one.targets()) == 32
 
 
 def test_who_asks_the_engine_gets_an_answer(servers: LoopbackServers, loop: str) -> None:

@@ -344,7 +344,7 @@ async def test_the_last_copy_is_used_while_there_is_none(
     (warning,) = warnings(caplog)
     assert "/robots.txt is unreachable (" in warning
     assert "what was known before goes on being used" in warning
-    (info,) = warnings(caplog, logging.INFO)
+    info, _summary = warnings(caplog, logging.INFO)
     assert "can be reached again" in info
 
 

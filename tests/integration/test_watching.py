@@ -38,7 +38,7 @@ class Sees:
 def sees(monkeypatch: pytest.MonkeyPatch) -> Sees:
     """Somebody who watches all crawls of a test."""
     sees = Sees()
-    monkeypatch.setattr("scrapy_rep.middleware._watchers", lambda crawler, settings: [sees])
+    monkeypatch.setattr("scrapy_rep.middleware._watchers", lambda crawler, settings, clock: [sees])
     return sees
 
 

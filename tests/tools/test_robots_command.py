@@ -5,10 +5,12 @@ from __future__ import annotations
 import subprocess
 import sys
 import zipfile
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
+from scrapy_rep.tools.command import SUBCOMMANDS
 from tests.tools.running import run_in_process
 
 
@@ -146,3 +148,14 @@ def test_loading_the_command_imports_no_subcommand_and_no_reactor() -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert done.stdout.splitlines() == ["['subcommand']", "False"]
+
+
+@pytest.mark.parametrize("subcommand", [each.name for each in SUBCOMMANDS])
+def test_no_line_of_a_help_text_is_taken_for_a_heading(
+    subcommand: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Scrapy makes a heading of every line that ends with a colon.
+    assert run_in_process(subcommand, "--help") == 0
+    lines = capsys.readouterr().out.splitlines()
+    headings = {line for line, below in pairwise(lines) if below and set(below) == {"="}}
+    assert headings <= {"Usage", "Positional Arguments", "Options", "Subcommands"}

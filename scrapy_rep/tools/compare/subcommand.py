@@ -69,7 +69,7 @@ class CompareSubcommand(Subcommand):
             dest="parsers",
             metavar="PARSERS",
             default="protego,urllib",
-            help="which other parsers to ask (default: %(default)s)",
+            help="which other parsers to ask (%(default)s by default)",
         )
         parser.add_argument("--corpus", metavar="ZIP", type=Path, help="ask about these files")
         common.add_agents(parser)

@@ -62,14 +62,14 @@ class DemoSubcommand(Subcommand):
             metavar="N",
             type=int,
             help="how many members of the archive to serve, evenly spread over it "
-            f"(default: {_DEFAULT_SITES}, or all if it has fewer)",
+            f"({_DEFAULT_SITES} by default, or all if it has fewer)",
         )
         parser.add_argument(
             "-L",
             "--loglevel",
             metavar="LEVEL",
             type=_log_level,
-            help="write Scrapy's log from this level on to standard error (default: no log)",
+            help="write Scrapy's log from this level on to standard error (by default, no log)",
         )
         parser.add_argument("-s", "--set", action="append", default=[], help=argparse.SUPPRESS)
 

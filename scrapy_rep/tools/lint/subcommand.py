@@ -55,7 +55,7 @@ class LintSubcommand(Subcommand):
         """Add the file and what says how it is read and shown."""
         parser.add_argument("source", metavar="URL|FILE", help="the robots.txt, or -")
         parser.add_argument(
-            "--format", choices=FORMATS, default=None, help="how to write it (default: text)"
+            "--format", choices=FORMATS, default=None, help="how to write it (text by default)"
         )
         parser.add_argument("--all", action="store_true", help="what is in order, too")
         common.add_dialect(parser)
