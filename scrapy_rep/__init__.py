@@ -1,36 +1,45 @@
-"""A Scrapy plugin that makes a crawl obey robots.txt the way RFC 9309 says."""
+"""A Scrapy plugin that makes a crawl obey robots.txt the way RFC 9309 says.
 
-from importlib.metadata import version
+Every command of Scrapy imports this package, most of them without using it. So each
+public name is imported when it is first asked for.
+"""
 
-from scrapy_rep.addon import Addon
-from scrapy_rep.exceptions import ConfigurationError, CrawlStopping, RobotsForbidden
-from scrapy_rep.links import RobotsLinkFilter
-from scrapy_rep.middleware import RepMiddleware
-from scrapy_rep.parser import RepRobotParser
-from scrapy_rep.rep.dialects import (
-    DIALECTS,
-    GOOGLE,
-    KOSTER1994,
-    KOSTER1996,
-    RFC9309,
-    Access,
-    Dialect,
-)
-from scrapy_rep.rep.findings import Finding, FindingKind, Severity
-from scrapy_rep.rep.lines import Field
-from scrapy_rep.rep.pace import Pace
-from scrapy_rep.rep.policy import Policy
-from scrapy_rep.rep.records import (
-    CleanParam,
-    OtherRecord,
-    RequestRate,
-    TimeWindow,
-    UsagePreferences,
-)
-from scrapy_rep.rep.robotstxt import RobotsTxt
-from scrapy_rep.rep.urls import Origin
-from scrapy_rep.rep.verdict import Reason, Verdict
-from scrapy_rep.sitemaps import RepSitemapSpider
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    # For type checkers and editors, which do not run what is below.
+    from scrapy_rep.addon import Addon
+    from scrapy_rep.exceptions import ConfigurationError, CrawlStopping, RobotsForbidden
+    from scrapy_rep.links import RobotsLinkFilter
+    from scrapy_rep.middleware import RepMiddleware
+    from scrapy_rep.parser import RepRobotParser
+    from scrapy_rep.rep.dialects import (
+        DIALECTS,
+        GOOGLE,
+        KOSTER1994,
+        KOSTER1996,
+        RFC9309,
+        Access,
+        Dialect,
+    )
+    from scrapy_rep.rep.findings import Finding, FindingKind, Severity
+    from scrapy_rep.rep.lines import Field
+    from scrapy_rep.rep.pace import Pace
+    from scrapy_rep.rep.policy import Policy
+    from scrapy_rep.rep.records import (
+        CleanParam,
+        OtherRecord,
+        RequestRate,
+        TimeWindow,
+        UsagePreferences,
+    )
+    from scrapy_rep.rep.robotstxt import RobotsTxt
+    from scrapy_rep.rep.urls import Origin
+    from scrapy_rep.rep.verdict import Reason, Verdict
+    from scrapy_rep.sitemaps import RepSitemapSpider
+
+    __version__: str
 
 __all__ = [
     "DIALECTS",
@@ -65,4 +74,55 @@ __all__ = [
     "Verdict",
 ]
 
-__version__ = version("scrapy-rep")
+#: Where each of them is defined: the imports above, for Python.
+_MODULES = {
+    "Access": "scrapy_rep.rep.dialects",
+    "Addon": "scrapy_rep.addon",
+    "CleanParam": "scrapy_rep.rep.records",
+    "ConfigurationError": "scrapy_rep.exceptions",
+    "CrawlStopping": "scrapy_rep.exceptions",
+    "DIALECTS": "scrapy_rep.rep.dialects",
+    "Dialect": "scrapy_rep.rep.dialects",
+    "Field": "scrapy_rep.rep.lines",
+    "Finding": "scrapy_rep.rep.findings",
+    "FindingKind": "scrapy_rep.rep.findings",
+    "GOOGLE": "scrapy_rep.rep.dialects",
+    "KOSTER1994": "scrapy_rep.rep.dialects",
+    "KOSTER1996": "scrapy_rep.rep.dialects",
+    "Origin": "scrapy_rep.rep.urls",
+    "OtherRecord": "scrapy_rep.rep.records",
+    "Pace": "scrapy_rep.rep.pace",
+    "Policy": "scrapy_rep.rep.policy",
+    "RFC9309": "scrapy_rep.rep.dialects",
+    "Reason": "scrapy_rep.rep.verdict",
+    "RepMiddleware": "scrapy_rep.middleware",
+    "RepRobotParser": "scrapy_rep.parser",
+    "RepSitemapSpider": "scrapy_rep.sitemaps",
+    "RequestRate": "scrapy_rep.rep.records",
+    "RobotsForbidden": "scrapy_rep.exceptions",
+    "RobotsLinkFilter": "scrapy_rep.links",
+    "RobotsTxt": "scrapy_rep.rep.robotstxt",
+    "Severity": "scrapy_rep.rep.findings",
+    "TimeWindow": "scrapy_rep.rep.records",
+    "UsagePreferences": "scrapy_rep.rep.records",
+    "Verdict": "scrapy_rep.rep.verdict",
+}
+
+if not TYPE_CHECKING:
+    # Hidden from type checkers, or to them no name would be misspelt.
+    def __getattr__(name: str) -> Any:
+        """Called for what is not in this module, or not yet (PEP 562)."""
+        if name == "__version__":
+            from importlib.metadata import version
+
+            value = version("scrapy-rep")
+        elif name in _MODULES:
+            value = getattr(import_module(_MODULES[name]), name)
+        else:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = value
+        return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, "__version__"})

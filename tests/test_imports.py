@@ -73,16 +73,37 @@ def test_nothing_but_tools_imports_tools(path: Path) -> None:
     assert [name for name in imported(path) if within(name, "scrapy_rep.tools")] == []
 
 
-@pytest.mark.parametrize(
-    ("module", "absent"),
-    [
-        ("scrapy_rep", "scrapy_rep.tools"),
-        ("scrapy_rep", "twisted.internet.reactor"),
-        ("scrapy_rep", "jinja2"),
-        ("scrapy_rep.tools.command", "jinja2"),
-    ],
-)
-def test_a_fresh_interpreter_does_not_load(module: str, absent: str) -> None:
-    code = f"import sys, {module}; print({absent!r} in sys.modules)"
+_NEVER = {"redis", "jinja2", "sqlite3", "scrapy_rep.stores.sqlite", "twisted.internet.reactor"}
+_ENTRY_POINT = """\
+from importlib.metadata import entry_points
+(point,) = entry_points(group="scrapy.commands", name="robots")
+point.load()().short_desc()
+"""
+
+
+def loaded_by(code: str) -> set[str]:
+    """The modules that *code* loads, in an interpreter of its own."""
+    # What measures coverage is there before.
+    code = f"import sys; before = {{*sys.modules}}\n{code}\nprint(*sys.modules.keys() - before)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
+    return set(done.stdout.split())
+
+
+def test_the_package_alone_loads_nothing() -> None:
+    loaded = loaded_by("import scrapy_rep")
+    assert {name for name in loaded if within(name, "scrapy_rep")} == {"scrapy_rep"}
+    assert not loaded & {*_NEVER, "scrapy", "twisted"}
+
+
+def test_any_command_of_scrapy_loads_of_us_what_its_help_needs() -> None:
+    loaded = loaded_by(_ENTRY_POINT)
+    ours = [name.split(".") for name in loaded if within(name, "scrapy_rep")]
+    modules = {parts[-1] for parts in ours if not PACKAGE.parent.joinpath(*parts).is_dir()}
+    assert modules == {"command", "options", "subcommand"}
+    assert not loaded & _NEVER
+
+
+def test_the_middleware_loads_neither_tools_nor_stores_that_nobody_chose() -> None:
+    loaded = loaded_by("from scrapy_rep import RepMiddleware")
+    assert "scrapy_rep.keeper" in loaded
+    assert not loaded & {*_NEVER, "scrapy_rep.tools"}

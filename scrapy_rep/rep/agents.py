@@ -116,8 +116,6 @@ def token_of_user_agent(header: str) -> str | None:
     'ExampleBot'
     >>> token_of_user_agent("Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101")
     """
-    match = _TOKEN.match(header.strip())
-    if match and match.group().lower() != "mozilla":
-        return match.group()
-    compatible = _COMPATIBLE.search(header)
-    return compatible.group(2) if compatible else None
+    product, compatible = _TOKEN.match(header.strip()), _COMPATIBLE.search(header)
+    tokens = (product and product.group(), compatible and compatible.group(2))
+    return next((token for token in tokens if token and token.lower() != "mozilla"), None)

@@ -130,7 +130,8 @@ def crawl_stacked(servers: LoopbackServers, loop: str, **options: Any) -> tuple[
         **options,
     )
     result = job.run()
-    assert result.longest_step < 0.1
+    # Seconds; Protego would take ten.
+    assert result.longest_step < 1
     assert result.memory_growth < 30 * MEGABYTE
     assert result.stats["robotstxt/too_costly_count"] == "1"
     (warning,) = [line for line in result.our_log() if "is not asked about" in line]

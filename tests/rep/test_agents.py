@@ -128,6 +128,7 @@ def test_a_crawlers_header_names_it(header: str, token: str) -> None:
         "mozilla/5.0",
         "(ExampleBot)",
         "Mozilla/5.0 (incompatible; ExampleBot)",
+        "Mozilla/4.0 (compatible; Mozilla/5.0)",
     ],
 )
 def test_a_browsers_header_names_no_crawler(header: str) -> None:

@@ -267,6 +267,7 @@ _PATHS = st.lists(st.sampled_from(["/", "a", "b", ".", "index.html", "?", "$"]),
 )
 
 
+@pytest.mark.once
 @given(
     rules=_RULES,
     split=st.integers(0, 9),
@@ -307,6 +308,7 @@ _BODIES = st.lists(
 ).map(b"".join)
 
 
+@pytest.mark.once
 @given(body=_BODIES, dialect=EACH_DIALECT, max_size=st.none() | st.integers(0, 60))
 @settings(max_examples=1000, deadline=None)
 def test_findings_are_of_the_lines_as_they_are_read(
@@ -396,6 +398,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("dialect", [RFC9309, KOSTER1996], ids=["rfc9309", "koster1996"])
 @pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE)
 def test_hostile_files_take_no_time(body: bytes, dialect: Dialect) -> None:

@@ -1090,6 +1090,7 @@ def test_a_retry_is_soon(known: Outage, bounds: Bounds) -> None:
     assert 0 < delay <= max(bounds.retry_max_delay, LONGEST_RETRY_AFTER) + 1
 
 
+@pytest.mark.once
 @settings(deadline=None)
 @given(FACTS)
 def test_validators_are_harmless(known: Facts) -> None:
@@ -1098,6 +1099,7 @@ def test_validators_are_harmless(known: Facts) -> None:
         assert all(" " <= c <= "~" or "\xa0" <= c <= "\xff" for c in value)
 
 
+@pytest.mark.once
 @settings(deadline=None)
 @given(st.one_of(st.none(), FACTS), FETCHED, READERS, ALL_BOUNDS, st.booleans())
 def test_what_was_just_learned_is_usable(

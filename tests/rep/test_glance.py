@@ -103,6 +103,7 @@ _LINES = [f"{key}{value}" for key, value in product(_KEYS, _VALUES)]
 _ODD_LINES = [f"{key}{value}" for key, value in product(_ODD_KEYS, _VALUES)]
 
 
+@pytest.mark.once
 @given(
     lines=st.lists(st.sampled_from(_LINES), max_size=12),
     odd=st.lists(st.sampled_from(_ODD_LINES), max_size=1),

@@ -291,6 +291,7 @@ def assert_as_a_loop_would(
             assert line_of(index.decide(path)) == (expected.line if expected else 0)
 
 
+@pytest.mark.once
 @given(dialect=ANY_DIALECT, drawn=_RULES, tails=st.lists(_PATHS, min_size=1, max_size=4))
 @settings(max_examples=1500, deadline=None)
 def test_the_index_decides_as_a_loop_over_all_rules_would(
@@ -313,6 +314,17 @@ _MANY = st.lists(
 _LONG_PATHS = st.lists(st.sampled_from(["/", "a", "b", "ab", "ba/", "c"]), max_size=20).map("".join)
 
 
+@BOTH
+@pytest.mark.parametrize("path", ["/x", "/xa", "/xb", "/xb/a", "/item-7.x", "/a/item-40.b", "/$"])
+def test_rules_with_nothing_but_short_pieces_are_found_among_many_others(
+    path: str, dialect: Dialect
+) -> None:
+    long = [f"disallow /*item-{number}*" for number in range(100)]
+    rules = rules_of(*long, "allow /*x", "disallow /*a$", "allow /*b*a", "disallow /x*b")
+    assert decide(rules, path, dialect) == plain_decide(rules, path, dialect)
+
+
+@pytest.mark.once
 @given(dialect=ANY_DIALECT, drawn=_MANY, tails=st.lists(_LONG_PATHS, min_size=1, max_size=4))
 @settings(max_examples=150, deadline=None)
 def test_the_index_decides_so_with_many_wildcards(
@@ -334,6 +346,7 @@ _WORDY = st.lists(
 _WORDY_PATHS = st.lists(st.sampled_from(_PIECES), max_size=12).map("".join)
 
 
+@pytest.mark.once
 @given(dialect=ANY_DIALECT, drawn=_WORDY, tails=st.lists(_WORDY_PATHS, min_size=1, max_size=6))
 @settings(max_examples=60, deadline=None)
 def test_the_index_decides_so_by_words(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from scrapy_rep.rep.access import FetchResult
-from scrapy_rep.rep.dialects import GOOGLE, RFC9309, Access, Dialect
-from scrapy_rep.rep.facts import Copy, Facts
+from scrapy_rep.rep.dialects import GOOGLE, RFC9309, Access, Dialect, WhenUnreachable
+from scrapy_rep.rep.facts import Copy, Facts, Outage
 from scrapy_rep.rep.lines import Field
 from scrapy_rep.rep.pace import Pace
 from scrapy_rep.rep.policy import Policy, Rules
@@ -154,3 +156,31 @@ def test_other_times_of_the_day() -> None:
     )
     assert found.objection(PAGE, "x", NOON + 11 * 3600) is None
     assert found.objection(ITSELF, "x", NOON) is None
+
+
+def known(copy: Copy | None, outage: Outage | None) -> Policy:
+    access = Access.SUCCESSFUL if copy else Access.UNREACHABLE
+    facts = Facts(ORIGIN, copy, outage)
+    return Policy(ORIGIN, access, RFC9309, None, facts, copy, until=2000.0)
+
+
+def test_a_policy_tells_of_the_answer_that_it_comes_from() -> None:
+    moved = FetchResult("https://example.org/robots.txt", 200, detail="status 200")
+    failed = Outage(FetchResult(ORIGIN.robots_url, detail="no answer"), 950.0, 960.0, attempts=2)
+    copy = Copy(moved, 900.0, 940.0)
+    fresh, outage, refused = known(copy, None), known(copy, failed), known(None, failed)
+    for found in (fresh, outage):
+        assert (found.url, found.status, found.detail) == (moved.url, 200, "status 200")
+        assert found.fetched_at == 940.0
+    assert (refused.url, refused.status, refused.detail) == (ORIGIN.robots_url, None, "no answer")
+    assert refused.fetched_at == 960.0
+    assert fresh.unreachable_since is None
+    assert outage.unreachable_since == refused.unreachable_since == 950.0
+
+
+def test_requests_are_kept_where_unreachable_means_defer() -> None:
+    refused = known(None, Outage(FetchResult(ORIGIN.robots_url), 950.0, 960.0, attempts=1))
+    deferring = replace(refused, when_unreachable=WhenUnreachable.DEFER)
+    assert deferring.defers
+    assert not refused.defers
+    assert not replace(deferring, access=Access.UNAVAILABLE).defers

@@ -108,6 +108,7 @@ def test_what_is_no_url_has_no_preference() -> None:
         refusal(["Content-Signal: search=no"], ("search",), "page")
 
 
+@pytest.mark.once
 def test_a_file_of_nothing_else() -> None:
     lines = [f"Content-Usage: /*{number}x search=n" for number in range(20_000)]
     body = "\n".join(["User-agent: *", *lines]).encode()

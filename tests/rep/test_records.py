@@ -173,6 +173,7 @@ def test_only_the_fields_that_are_asked_for() -> None:
     assert fields == [Field.SITEMAP]
 
 
+@pytest.mark.once
 def test_many_records_below_many_user_agent_lines_take_no_memory_for_each_pair() -> None:
     records = list(read_other_records(b"User-agent:a\nx:\n" * 30_000, GOOGLE))
     assert len(records) == 30_000
@@ -240,6 +241,7 @@ _VALUES = st.lists(
 ).map(b"".join)
 
 
+@pytest.mark.once
 @given(
     field=st.sampled_from(sorted(OTHER_FIELDS, key=lambda field: field.value)),
     value=_VALUES,

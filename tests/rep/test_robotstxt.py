@@ -258,6 +258,15 @@ def test_20_000_groups(dialect: Dialect) -> None:
 
 
 @BOTH
+def test_agents_with_the_same_groups_get_the_same_answers(dialect: Dialect) -> None:
+    robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /a*bcd\n", dialect)
+    # Twice: what is asked again, an index answers.
+    for agent in ("x", "y", "x", "y"):
+        for url, allowed in (("/a/bcd", False), ("/x/bcd", True), ("/a/bc", True)):
+            assert robots.allowed(f"https://example.com{url}", agent) is allowed
+
+
+@BOTH
 def test_more_agents_may_ask_than_are_remembered(dialect: Dialect) -> None:
     names = [f"bot-{chr(97 + i % 26)}{chr(97 + i // 26)}" for i in range(100)]
     body = "".join(f"User-agent: {name}\nDisallow: /{i}$\n" for i, name in enumerate(names))
@@ -625,6 +634,7 @@ _BODIES = st.lists(
 ).map(b"".join)
 
 
+@pytest.mark.once
 @given(
     dialect=DIALECTS,
     body=_BODIES,

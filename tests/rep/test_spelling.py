@@ -78,6 +78,7 @@ FINISHES: dict[str, Callable[[str], str | bytes]] = {
 }
 
 
+@pytest.mark.once
 @given(
     dialect=NORMALISING,
     rules=st.lists(st.tuples(st.booleans(), _PATHS), min_size=1, max_size=4),
@@ -229,6 +230,7 @@ def assert_both_answer_alike(robots: RobotsTxt, url: str | bytes, agents: str | 
         assert robots.dialect is not GOOGLE
 
 
+@pytest.mark.once
 @given(
     body=_BODIES,
     dialect=st.sampled_from(list(DIALECTS.values())),

@@ -226,6 +226,7 @@ def _hex(url: str, change: str) -> str:
     return re.sub("%[0-9A-Fa-f]{2}", lambda match: getattr(match.group(), change)(), url)
 
 
+@pytest.mark.once
 @given(_TAILS)
 @settings(max_examples=1500, deadline=None)
 def test_a_url_has_one_path_however_it_is_spelled(tail: str) -> None:

@@ -254,6 +254,7 @@ asyncio.run(work(sys.argv[1], float(sys.argv[2]), float(sys.argv[3])))
 """
 
 
+@pytest.mark.once
 def test_many_processes(own_redis: RedisServer) -> None:
     delay, seconds = 0.1, 3.0
     root = Path(__file__).parents[2]

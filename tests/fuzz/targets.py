@@ -1,0 +1,325 @@
+"""What a fuzzer calls: each target takes any octets, and raises where something is wrong.
+
+No target knows a fuzzer: whatever finds octets, here is what must be so of them.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from scrapy_rep.rep.access import FetchResult, access_result
+from scrapy_rep.rep.agents import (
+    EVERYONE,
+    check_token,
+    group_name,
+    names_any,
+    preferences,
+    token_of_user_agent,
+)
+from scrapy_rep.rep.dialects import DIALECTS, Dialect, Naming
+from scrapy_rep.rep.facts import Copy, Facts, Outage
+from scrapy_rep.rep.freshness import (
+    KEPT_HEADERS,
+    LONGEST_RETRY_AFTER,
+    Bounds,
+    judge,
+    learn,
+    lifetime,
+    retry_at,
+    validators,
+)
+from scrapy_rep.rep.groups import groups_about
+from scrapy_rep.rep.lines import Field, split_lines
+from scrapy_rep.rep.matching import Rule
+from scrapy_rep.rep.robotstxt import RobotsTxt
+from scrapy_rep.rep.urls import Origin, path_to_match
+from scrapy_rep.rep.verdict import Reason
+from scrapy_rep.stores.base import UnreadableValue, decode, encode
+from tests.rep.generated_files import SEED_SIZE, generated
+from tests.rep.plain_matcher import plain_decide
+
+_ORIGIN = Origin("https", "example.com", 443)
+# To try all rules one by one takes rules times pattern times path.
+_MOST_STEPS = 200_000
+_BOUNDS = (Bounds(), Bounds(min_age=0.0, max_age=60.0, grace=0.0))
+# Magic and version of a kept value.
+_MAGIC = b"rep1"
+
+
+@dataclass(frozen=True)
+class Target:
+    """*check* takes any octets; *seeds* are some to begin with, *words* are found in many."""
+
+    check: Callable[[bytes], None]
+    seeds: Sequence[bytes]
+    words: Sequence[bytes] = ()
+    #: Octets of an input at most.
+    longest: int = 4096
+
+
+# -- robots.txt ---------------------------------------------------------------------
+
+
+def robots_txt(data: bytes) -> None:
+    """An octet for the dialect, a line of agents, a line with a URL, and a robots.txt."""
+    agents, _, rest = data[1:].partition(b"\n")
+    url, _, body = rest.partition(b"\n")
+    _check_file(_dialect(data), body, url, agents.decode("latin-1").split(","))
+
+
+def made_robots_txt(data: bytes) -> None:
+    """A file that looks like one, whatever the octets: they say what is in it."""
+    made = generated(data[1:])
+    for url in made.urls:
+        _check_file(_dialect(data), made.body, url, made.agents)
+
+
+def _dialect(data: bytes) -> Dialect:
+    return list(DIALECTS.values())[int.from_bytes(data[:1], "big") % len(DIALECTS)]
+
+
+def _check_file(dialect: Dialect, body: bytes, url: bytes, agents: Sequence[str]) -> None:
+    robots = RobotsTxt.parse(body, dialect)
+    verdict = robots.verdict(url, agents)
+    assert str(verdict).isprintable()
+    _check_answers(robots, url, agents, verdict.allowed)
+    _check_answers(RobotsTxt.parse(body, dialect), url, agents, verdict.allowed)
+    if verdict.reason in (Reason.RULE, Reason.NO_RULE, Reason.NO_GROUP):
+        _check_winner(robots, path_to_match(url, dialect), agents, verdict.line)
+    _check_rest(robots, agents)
+
+
+def _check_answers(robots: RobotsTxt, url: bytes, agents: Sequence[str], allowed: bool) -> None:
+    """Whatever was asked before, and whether as octets or as text, it is *allowed* or not."""
+    spellings: list[bytes | str] = [url]
+    with suppress(UnicodeDecodeError):
+        spellings.append(url.decode())
+    # What is asked twice, an index answers.
+    for spelling in spellings * 3:
+        assert robots.allowed(spelling, agents) is allowed, spelling
+        assert robots.verdict(spelling, agents).allowed is allowed, spelling
+
+
+def _check_winner(robots: RobotsTxt, path: str, agents: Sequence[str], line: int) -> None:
+    """The rule at *line* is the one that trying all of them finds; 0 if none is."""
+    dialect = robots.dialect
+    _, groups = groups_about(robots.body, dialect, preferences(agents))
+    rules = [
+        Rule(field is Field.ALLOW, value, number)
+        for group in groups
+        for number, field, value in group.rules
+    ]
+    if sum(len(rule.value) + 1 for rule in rules) * len(path) <= _MOST_STEPS:
+        expected = plain_decide(rules, path, dialect)
+        assert line == (expected.line if expected else 0), (dialect.name, expected)
+
+
+def _check_rest(robots: RobotsTxt, agents: Sequence[str]) -> None:
+    found = {finding.line for finding in robots.findings}
+    lines = len(split_lines(robots.body, robots.dialect))
+    # The line that is cut off, or that there is none beside a mark, is told of, too.
+    assert set(range(1, lines + 1)) <= found <= set(range(1, lines + 2)), (lines, found)
+    assert set(robots.records_for(agents)) <= set(robots.records)
+    for record in robots.records:
+        assert record.line <= lines
+    delay, rate = robots.crawl_delay(agents), robots.request_rate(agents)
+    assert delay is None or 0 <= delay < float("inf")
+    assert rate is None or 0 < rate.delay < float("inf")
+    assert len(set(robots.sitemaps)) == len(robots.sitemaps)
+    for window in robots.visit_times(agents):
+        window.contains(0)
+
+
+# -- User-Agent ---------------------------------------------------------------------
+
+
+def user_agent(data: bytes) -> None:
+    """A User-Agent header, and the same octets in a user-agent line."""
+    for header in (data.decode("latin-1"), data.decode("utf-8", "replace")):
+        token = token_of_user_agent(header)
+        if token is not None:
+            assert check_token(token) == token
+            assert token in header
+            assert token.lower() != "mozilla"
+    agents = data.decode("latin-1").split(",")
+    ours = preferences(agents)
+    assert ours == preferences(ours)
+    assert not {"", EVERYONE} & set(ours)
+    for dialect in DIALECTS.values():
+        _check_name(data, ours, dialect)
+
+
+def _check_name(value: bytes, ours: tuple[str, ...], dialect: Dialect) -> None:
+    name = group_name(value, dialect)
+    names_any(name, ours, dialect)
+    if dialect.naming is Naming.TOKEN and name not in ("", EVERYONE):
+        assert check_token(name) == name
+        assert value.startswith(name.encode())
+        assert names_any(name, preferences(name), dialect)
+
+
+# -- headers ------------------------------------------------------------------------
+
+
+class _Times(NamedTuple):
+    fetched: float
+    confirmed: float
+    now: float
+
+
+def headers(data: bytes) -> None:
+    """Three times, a status, and headers that HTTP caching is about, one in a line."""
+    times = _Times(*(_time(data[start : start + 4]) for start in (0, 4, 8)))
+    status = int.from_bytes(data[12:14], "big") % 600
+    fields = [line.partition(":") for line in data[14:].decode("latin-1").split("\n")]
+    kept = tuple([(name, value) for name, _, value in fields if name in KEPT_HEADERS])
+    for result in (
+        FetchResult("https://example.com/robots.txt", status, headers=kept),
+        FetchResult("https://example.com/robots.txt", 200, headers=kept),
+    ):
+        copy = Copy(result, times.fetched, times.confirmed)
+        outage = Outage(result, times.fetched, times.confirmed, attempts=1 + status)
+        for known in (Facts(_ORIGIN, copy), Facts(_ORIGIN, copy, outage)):
+            _check_facts(known, times.now)
+
+
+def _time(octets: bytes) -> float:
+    """Any time that a store may hold, to the minute."""
+    return min(60.0 * int.from_bytes(octets, "big"), 253_402_300_799.0)
+
+
+def _check_facts(known: Facts, now: float) -> None:
+    """Whatever is *known*, it can be judged at the time *now*, and ends."""
+    for name, value in validators(known):
+        assert not set(name + value) & set("\r\n\0")
+    for dialect in DIALECTS.values():
+        for bounds in _BOUNDS:
+            _check_judgement(known, dialect, bounds, now)
+
+
+def _check_judgement(known: Facts, dialect: Dialect, bounds: Bounds, now: float) -> None:
+    judgement = judge(known, dialect, None, bounds, now)
+    if judgement.access is None:
+        assert judgement.until == now
+        assert judgement.due
+    else:
+        assert judgement.until > now
+    if known.copy is not None:
+        assert lifetime(known.copy, dialect, bounds) > 0
+        for answer in (known.copy.result, FetchResult(known.copy.result.url, 304)):
+            access = access_result(answer, dialect)
+            learnt = learn(known, known.origin, answer, access, now, conditional=True)
+            judge(learnt, dialect, None, bounds, now)
+    if known.outage is not None:
+        last = known.outage.last_at
+        longest = max(bounds.retry_max_delay, LONGEST_RETRY_AFTER)
+        assert last < retry_at(known.outage, bounds) <= last + longest
+
+
+# -- stores -------------------------------------------------------------------------
+
+
+def kept_value(data: bytes) -> None:
+    """What a store holds: first as it is, then as the content of a value that is whole."""
+    for value in (data, _MAGIC + zlib.compress(data, 0)):
+        try:
+            known = decode(_ORIGIN, value)
+        except UnreadableValue:
+            continue
+        assert known.origin == _ORIGIN
+        assert decode(_ORIGIN, encode(known)) == known
+        _check_facts(known, 1_800_000_000.0)
+
+
+# -- all of them --------------------------------------------------------------------
+
+_FILE = b"""\
+User-agent: a
+User-agent: *
+Disallow: /a*b$
+Allow: /index.html
+Disallow: /%7e\xe9?q=%2F # comment
+Crawl-delay: 1.5
+Request-rate: 1/10s 0600-0845
+Visit-time: 0600-0845
+Sitemap: https://example.com/sitemap.xml
+
+User-agent: b/1.0
+Disallow:
+Host: example.com
+Clean-param: a&b /c
+Content-Signal: search=yes, ai-train=no
+Content-Usage: train-ai=n
+"""
+_ASKED = (b"a,b\nhttps://example.com/axb\n", b"b\n/index.html?q=1#top\n", b"c,a\n//h:8\\a\n")
+_DIALECTS = range(len(DIALECTS))
+_MARKS = (b"", b"\xef\xbb\xbf", b"\xff\xfe")
+
+_HEADERS = b"""\
+cache-control: max-age=3600, no-cache="x,y", private
+age: 7
+date: Sun, 06 Nov 1994 08:49:37 GMT
+expires: Sunday, 06-Nov-94 08:49:37 GMT
+last-modified: Sun Nov  6 08:49:37 1994
+etag: W/"x"
+retry-after: 120"""
+
+_FACTS = Facts(
+    _ORIGIN,
+    Copy(
+        FetchResult(_ORIGIN.robots_url, 200, _FILE, headers=(("etag", '"x"'),)),
+        fetched_at=1_700_000_000.0,
+        confirmed_at=1_700_000_001.0,
+    ),
+    Outage(FetchResult(_ORIGIN.robots_url, 503, b"x"), 1_700_000_002.0, 1_700_000_003.0, 2),
+)
+
+TARGETS = {
+    "robots-txt": Target(
+        robots_txt,
+        [
+            bytes([n]) + asked + mark + _FILE
+            for n in _DIALECTS
+            for asked in _ASKED
+            for mark in _MARKS
+        ],
+        [line.split(b" ")[0] + b" " for line in _FILE.split(b"\n") if b":" in line]
+        + [b"\r\n", b"\n", b"*", b"$", b"%2F", b"%2A", b"%24", b"/./", b"/../", b"http://h"]
+        + [b"/robots.txt", b"index.htm", b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff"],
+    ),
+    "made-robots-txt": Target(
+        made_robots_txt,
+        [bytes([n, *range(0, 256, step)]) for n in _DIALECTS for step in (1, 2, 3, 5)],
+        longest=1 + SEED_SIZE,
+    ),
+    "user-agent": Target(
+        user_agent,
+        [
+            b"ExampleBot/0.1 (+https://www.example.com/bot.html)",
+            b"Mozilla/5.0 (X11; compatible; ExampleBot/0.1; +https://example.com)",
+            b"a,b-c,*,,D_1",
+            b"* all",
+        ],
+        [b"Mozilla", b"compatible", b";", b"(", b")", b"/", b"*"],
+        longest=1024,
+    ),
+    "headers": Target(
+        headers,
+        [
+            (b"\x01\xb1\x1a\x00" * 3) + status.to_bytes(2, "big") + _HEADERS
+            for status in (200, 304, 404, 429, 503)
+        ],
+        [name.encode() + b":" for name in sorted(KEPT_HEADERS)]
+        + [b"max-age=", b"no-cache", b"no-store", b"s-maxage=", b"Sun, 06 Nov 1994 08:49:37 GMT"],
+        longest=1024,
+    ),
+    "kept-value": Target(
+        kept_value,
+        [encode(_FACTS), zlib.decompress(encode(_FACTS)[len(_MAGIC) :])],
+        [_MAGIC, b"null", b"[", b"]", b"NaN", b"1e999", b'"NO_ANSWER"', b"\\ud800", b"true"],
+    ),
+}
