@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ ROOT = Path(__file__).parents[1]
 _EXAMPLE = ROOT / "examples" / "fleet"
 _ROBOTS = "/robots.txt"
 _PRIVATE = "/private/page"
-_RULES = b"User-agent: *\nDisallow: /private/\n" + b"".join(
+_RULES = b"User-agent: *\nDisallow: /private/\n%s" + b"".join(
     b"Disallow: /directory-%03d/\n" % number for number in range(24)
 )
 # Seconds within which a fleet has fetched all, or has failed.
@@ -51,6 +52,13 @@ class Sites:
     def pages(self) -> Counter[str]:
         """How often each page was fetched."""
         return Counter(url for _, url in self.asked if not url.endswith(_ROBOTS))
+
+    def gaps(self, origins: list[str]) -> list[float]:
+        """The seconds between any two requests that follow each other at one of *origins*."""
+        times = [
+            [at for at, url in self.asked if url.startswith(f"{origin}/")] for origin in origins
+        ]
+        return [later - at for those in times for at, later in pairwise(those)]
 
     def seconds(self) -> float:
         """From the first request to the last one."""
@@ -149,17 +157,27 @@ class Fleet:
 
 @contextmanager
 def fleet(
-    store: str, *, workers: int, origins: int, pages: int, pause: float = 0.0, **settings: Any
+    store: str,
+    *,
+    workers: int,
+    origins: int,
+    pages: int,
+    pause: float = 0.0,
+    slow: int = 0,
+    delay: float = 0.0,
+    **settings: Any,
 ) -> Iterator[Fleet]:
     """A fleet that has just been started, with its queue in a Redis of its own.
 
-    *store* is ``REP_STORE``; the sites answer after *pause* seconds.
+    *store* is ``REP_STORE``; the sites answer after *pause* seconds, and the first *slow*
+    of them ask for a Crawl-delay of *delay* seconds.
     """
     sites = Sites()
     with RedisServer() as queue, LoopbackServers() as servers:
-        for _ in range(origins):
+        for number in range(origins):
             url: list[str] = []
-            site = servers.serve(_answer(url, sites, pages, pause))
+            rules = _RULES % (b"Crawl-delay: %g\n" % delay if number < slow else b"")
+            site = servers.serve(_answer(url, sites, pages, pause, rules))
             url.append(site.url)
             sites.urls.append(site.url)
         wanted = {f"{url}/{page or ''}" for url in sites.urls for page in range(pages)}
@@ -175,11 +193,11 @@ def fleet(
                 worker.wait()
 
 
-def _answer(url: list[str], sites: Sites, pages: int, pause: float) -> Answer:
+def _answer(url: list[str], sites: Sites, pages: int, pause: float, rules: bytes) -> Answer:
     links = [*(f"/{number}" for number in range(1, pages)), _PRIVATE]
     body = "".join(f'<a href="{link}">{link}</a>' for link in links).encode()
     page = http_response(200, body, [("Content-Type", "text/html")])
-    robots = http_response(200, _RULES)
+    robots = http_response(200, rules)
 
     async def answer(asked: Asked, writer: asyncio.StreamWriter) -> None:
         sites.asked.append((time.monotonic(), url[0] + asked.target))

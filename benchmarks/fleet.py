@@ -26,12 +26,16 @@ _WORKERS = 4
 _PAGES = 5
 # The machine has fewer processors than a fleet: what is slow is not Redis.
 _PATIENT = "?socket_timeout=5"
-_CROWD = {"CONCURRENT_REQUESTS": 32}
+_CROWD: dict[str, Any] = {"CONCURRENT_REQUESTS": 32}
 _KILLS = 20
 _LEASE_OF_KILLS = 8.0
 # Seconds after which Redis is stopped, and for which.
 _AFTER = 5.0
 _STOPPED = 20.0
+# Origins that ask for a Crawl-delay, the seconds, and what a clock may be off.
+_SLOW = 20
+_DELAY = 0.5
+_TOLERANCE = 0.02
 _KEPT = 20_000
 _SAMPLES = 2000
 
@@ -96,10 +100,14 @@ def crawl(kind: str, origins: int) -> Came:
 
 
 def _calls(pages: int) -> int:
-    """Operations of a lone worker that fetches so many pages of each of 50 origins."""
+    """Operations of a lone worker that fetches so many pages of each of 50 origins.
+
+    Without those by which it is counted as a worker, which come by time.
+    """
+    settings = {**_CROWD, "REP_PACING": "local"}
     with (
         RedisServer() as redis,
-        fleet(f"{redis.url}{_PATIENT}", workers=1, origins=50, pages=pages, **_CROWD) as running,
+        fleet(f"{redis.url}{_PATIENT}", workers=1, origins=50, pages=pages, **settings) as running,
     ):
         running.finish()
         return _came(running, store=redis).calls
@@ -164,6 +172,24 @@ def stopped(origins: int) -> Came:
         running.finish(step)
         assert not steps, "the crawl was too short"
         return _came(running, gone=(begun + _AFTER, begun + _AFTER + _STOPPED + 10))
+
+
+def paced(origins: int) -> tuple[Came, list[float]]:
+    """A fleet some of whose sites ask for a Crawl-delay, and the gaps that these see."""
+    with (
+        RedisServer() as redis,
+        fleet(
+            f"{redis.url}{_PATIENT}",
+            workers=_WORKERS,
+            origins=origins,
+            pages=_PAGES,
+            slow=_SLOW,
+            delay=_DELAY,
+            **_CROWD,
+        ) as running,
+    ):
+        running.finish()
+        return _came(running), running.sites.gaps(running.sites.urls[:_SLOW])
 
 
 # -- one worker -------------------------------------------------------------------
@@ -242,6 +268,24 @@ def _undisturbed(ours: list[Came], theirs: list[Came], origins: int) -> list[Mea
     ]
 
 
+def _paced(origins: int) -> list[Measured]:
+    """What came of a fleet that has to wait for its turns."""
+    came, gaps = paced(origins)
+    what = f"Crawl-delay {_DELAY:g} s on {_SLOW} of the origins"
+    least = min(gaps)
+    return [
+        _exactly(f"{what}: pages fetched", came.pages, origins * _PAGES),
+        _exactly("pages fetched again", came.twice, 0),
+        Measured(
+            "least gap between two requests to one of them, at the server, s",
+            least,
+            f">= {_DELAY:g}",
+            least >= _DELAY - _TOLERANCE,
+        ),
+        Measured("mean gap, s", sum(gaps) / len(gaps)),
+    ]
+
+
 def _disturbed(origins: int) -> list[Measured]:
     """What came of fleets that lose their workers, or their Redis."""
     kill, stop = killed(origins), stopped(origins)
@@ -285,6 +329,7 @@ def main() -> None:
         Measured("first request of a known origin, ms", first),
         Measured("the same with the memory store, ms", local),
         _at_most("the difference, ms", first - local, 1.0),
+        *_paced(origins),
         *([] if options.quick else _disturbed(origins)),
     ]
     notes = (
@@ -332,8 +377,8 @@ def _needs(octets: float, calls: float, micros: float) -> Table:
         ),
         (
             "connections",
-            f"{_MANY_WORKERS:,} * 2 to 9",
-            f"{2 * _MANY_WORKERS:,} to {9 * _MANY_WORKERS:,}",
+            f"{_MANY_WORKERS:,} * 3 to 17",
+            f"{3 * _MANY_WORKERS:,} to {17 * _MANY_WORKERS:,}",
         ),
     )
     head = ("what", "computed as", "is")

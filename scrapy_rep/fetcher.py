@@ -306,6 +306,11 @@ class _Download:
         assert self._engine is not None
         self._engine.cancel()
 
+    def stop_clock(self) -> None:
+        """Count no time until the request has reached the downloader."""
+        assert self._timer is not None
+        self._timer.cancel()
+
     def reached_downloader(self, request: Request) -> None:
         """*request* has been put into the queue of its download slot.
 
@@ -362,6 +367,17 @@ class _Download:
         response.headers.pop("Content-Encoding", None)
         for value in values:
             self.encodings += value.decode("latin-1").split(",")
+
+
+def is_fetch(request: Request) -> bool:
+    """Whether *request* is one of ours, for a robots.txt."""
+    return _DOWNLOAD in request.meta
+
+
+def stop_clock(request: Request) -> None:
+    """Let *request*, one of ours, wait before it goes on: no time counts until it has."""
+    if download := _download_of(request):
+        download.stop_clock()
 
 
 def _download_of(request: Request) -> _Download | None:

@@ -15,6 +15,7 @@ from scrapy.utils.python import global_object_name
 from twisted.internet.defer import Deferred
 
 from scrapy_rep.exceptions import ConfigurationError, CrawlStopping, RobotsForbidden
+from scrapy_rep.fetcher import is_fetch, stop_clock
 from scrapy_rep.keeper import PolicyKeeper, steady
 from scrapy_rep.pacing import Pacing
 from scrapy_rep.places import Places
@@ -160,7 +161,7 @@ class RepMiddleware:
         """
         meta = request.meta
         if meta.get("dont_obey_robotstxt"):
-            return None
+            return self._pace_fetch(request) if is_fetch(request) else None
         url = request.url
         policy = self._keeper.known(url)
         if policy is None or RETURNED in meta:
@@ -173,6 +174,18 @@ class RepMiddleware:
         if policy.defers:
             return self._heed(policy, request)
         raise self._refused(policy, request)
+
+    def _pace_fetch(self, request: Request) -> Awaitable[Request | None] | None:
+        """Have *request*, for a robots.txt, wait for its turn."""
+        pace = self._pacing.admit_fetch(request)
+        if pace is None:
+            return None
+
+        async def wait(pace: Deferred[None]) -> None:
+            await maybe_deferred_to_future(pace)
+
+        stop_clock(request)
+        return wait(pace)
 
     def _process_unknown(self, request: Request) -> Awaitable[Request | None] | None:
         """The same where the policy is not at hand."""
@@ -236,23 +249,22 @@ class RepMiddleware:
 
         ``False`` if the crawl stops before that, or *patience*, in seconds, is over.
         """
-        if pace is None:
+        while True:
+            if pace is not None:
+                await self._room.wait(pace, patience)
+                if not pace.called:
+                    pace.cancel()
+                    return False
+            # It may have been a while.
             policy = await self._known(origin, request, patience)
             if policy is None:
                 return False
+            if pace is not None and self._pacing.has_turn(request):
+                self._check(policy, request)
+                break
             pace = self._judge(policy, request)
             if pace is None:
-                self._let_through(policy, request)
-                return True
-        await self._room.wait(pace, patience)
-        if not pace.called:
-            pace.cancel()
-            return False
-        # It may have been a while.
-        policy = await self._known(origin, request, patience)
-        if policy is None:
-            return False
-        self._check(policy, request)
+                break
         self._let_through(policy, request)
         return True
 

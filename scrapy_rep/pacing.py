@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -23,11 +23,13 @@ from twisted.internet.defer import Deferred
 from scrapy_rep.places import LOOK, Places
 from scrapy_rep.rep.text import printable
 from scrapy_rep.rep.urls import InvalidURL, Origin
+from scrapy_rep.settings import PacedBy
 from scrapy_rep.stats import count
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
+    from scrapy_rep.fleet import FleetTurns
     from scrapy_rep.rep.policy import Policy
     from scrapy_rep.rep.wishes import Wishes
     from scrapy_rep.settings import RepSettings
@@ -59,6 +61,12 @@ class Pacer(Protocol):
         downloader, and is cancelled if *request* no longer waits; ``None`` where it
         may go on now.
         """
+
+    def keep_fetch(self, origin: str, request: Request) -> Deferred[None] | None:
+        """The same for *request*, for the robots.txt of *origin*, which goes first."""
+
+    def has_turn(self, request: Request) -> bool:
+        """Whether it still is the turn of *request*, whose turn it was."""
 
     def release(self, origin: str) -> None:
         """*origin* asks for nothing any more."""
@@ -129,6 +137,17 @@ class Pacing:
             self._pacer.release(origin)
         return None
 
+    def admit_fetch(self, request: Request) -> Deferred[None] | None:
+        """Pace *request* for a robots.txt that is known; as :meth:`admit`."""
+        if not self.asked:
+            return None
+        origin = str(Origin.of(request.url))
+        return self._pacer.keep_fetch(origin, request) if origin in self.asked else None
+
+    def has_turn(self, request: Request) -> bool:
+        """Whether *request*, which has waited for its turn, may go on; else pace it again."""
+        return self._pacer.has_turn(request)
+
     def _remember(self, origin: str, asked: Asked) -> None:
         self.asked[origin] = asked
         if len(self.asked) > self._settings.max_origins:
@@ -161,6 +180,9 @@ class SlotPacer:
     anyone, are dropped when they are idle, and made anew. Two origins that share
     a slot get the longer delay.
 
+    In a fleet, a request goes on when it is its turn among those of all workers
+    besides; see :mod:`scrapy_rep.fleet`.
+
     A delay is counted from the end of a download, so that a server never sees two
     requests closer together, however long each took to get there.
 
@@ -182,6 +204,18 @@ class SlotPacer:
         #: Requests under way that AutoThrottle is kept from.
         self._marked: set[Request] = set()
         self._started = False
+        self._turns: FleetTurns | None = None
+        if settings.pacing is PacedBy.FLEET:
+            # With a store in Redis alone.
+            from scrapy_rep.fleet import FleetTurns
+
+            self._turns = FleetTurns(
+                crawler,
+                settings,
+                hand_out=self._hand_out,
+                is_wanted=self._is_wanted,
+                call_next=self._call_next,
+            )
 
     def keep(self, origin: str, delay: float, request: Request) -> Deferred[None] | None:
         """Leave *delay* seconds between two requests to *origin*: see :class:`Pacer`."""
@@ -190,21 +224,42 @@ class SlotPacer:
         self._delays[origin] = delay
         if "redirect_urls" in request.meta:
             self._leave_slot_of_redirect(request)
-        key_of = getattr(self._downloader, "get_slot_key", None)
-        if key_of is None:
+        key = self._key(request)
+        if key is None:
             return None
-        key = key_of(request)
-        slot = self._slot(key)
-        if slot is not None and not slot.queue:
-            self._pace(key, slot, origin)
+        if self._turns is None:
+            slot = self._slot(key)
+            if slot is not None and not slot.queue:
+                self._pace(key, slot, origin)
         line = self._lines.setdefault(key, _Line())
-        if not line.waiting and self._ready_in(key, line) <= 0:
+        if self._turns is None and not line.waiting and self._ready_in(key, line) <= 0:
             line.called_at = time.monotonic()
             return None
-        turn: Deferred[None] = Deferred(line.waiting.remove)
-        line.waiting.append(turn)
+        turn = line.join(request)
         self._call_next(key)
         return turn
+
+    def keep_fetch(self, origin: str, request: Request) -> Deferred[None] | None:
+        """See :meth:`Pacer.keep_fetch`. The slot alone sees to it if there is no fleet."""
+        key = self._key(request)
+        if self._turns is None or key is None or origin not in self._delays:
+            return None
+        line = self._lines.setdefault(key, _Line())
+        if self._turns.is_handed_out(key):
+            # To a request that waits for this one.
+            line.called = request
+            return None
+        turn = line.join(request, first=True)
+        self._call_next(key)
+        return turn
+
+    def has_turn(self, request: Request) -> bool:
+        """See :meth:`Pacer.has_turn`. A slot lets nobody go on too early."""
+        if self._turns is None:
+            return True
+        key = self._key(request) or ""
+        line = self._lines.get(key)
+        return line is not None and line.called is request and self._turns.is_handed_out(key)
 
     def _ready_in(self, key: str, line: _Line) -> float:
         """Seconds until a request may go on to the slot of *key*, and start there at once.
@@ -225,13 +280,15 @@ class SlotPacer:
         line = self._lines.get(key)
         if line is None:
             return
+        if self._turns is not None:
+            self._call_next_in_fleet(self._turns, key, line)
+            return
         if not line.waiting:
             del self._lines[key]
             return
         seconds = self._ready_in(key, line)
         if seconds <= 0:
-            line.called_at = time.monotonic()
-            line.waiting.popleft().callback(None)
+            self._hand_out(key)
         if line.waiting and seconds != _NEVER and not line.has_timer:
             line.has_timer = True
             call_later(max(seconds, 0.0), self._time_has_come, key, line)
@@ -239,6 +296,45 @@ class SlotPacer:
     def _time_has_come(self, key: str, line: _Line) -> None:
         line.has_timer = False
         self._call_next(key)
+
+    def _call_next_in_fleet(self, turns: FleetTurns, key: str, line: _Line) -> None:
+        slot = self._slot(key)
+        is_awaited = time.monotonic() - line.called_at <= LOOK
+        if not turns.is_free(key) or is_awaited or (slot is not None and slot.queue):
+            return
+        if line.waiting:
+            self._take_turn(turns, key, line)
+        else:
+            del self._lines[key]
+
+    def _take_turn(self, turns: FleetTurns, key: str, line: _Line) -> None:
+        """Have the next request of *line* go on when it is the turn of this worker."""
+        slot, paced = self._slot(key), self._slots.get(key)
+        origin = _origin(next(iter(line.waiting.values()))) or ""
+        delay, own_delay = self._delays.get(origin, 0.0), 0.0
+        if paced is not None and paced.slot is slot:
+            delay, own_delay = max(delay, paced.asked_delay), paced.own_delay
+        elif slot is not None:
+            own_delay = self._own_delay(key, slot)
+            if slot.lastseen:
+                # What came last, such as the robots.txt, came before it was paced.
+                turns.note_unless_known(key)
+        turns.take(key, delay, own_delay)
+
+    def _is_wanted(self, key: str) -> bool:
+        """Whether somebody waits for a turn in the slot of *key*."""
+        return key in self._lines and bool(self._lines[key].waiting)
+
+    def _hand_out(self, key: str) -> bool:
+        """Let the next request go on to the slot of *key*; whether there is one."""
+        if not self._is_wanted(key):
+            return False
+        line = self._lines[key]
+        turn, line.called = next(iter(line.waiting.items()))
+        del line.waiting[turn]
+        line.called_at = time.monotonic()
+        turn.callback(None)
+        return True
 
     def _call_next_of_all(self) -> None:
         for key in list(self._lines):
@@ -275,6 +371,11 @@ class SlotPacer:
         assert self._crawler.engine is not None
         return self._crawler.engine.downloader
 
+    def _key(self, request: Request) -> str | None:
+        """The key of the slot of *request*, where there are slots."""
+        key_of = getattr(self._downloader, "get_slot_key", None)
+        return None if key_of is None else str(key_of(request))
+
     def _slot(self, key: str | None) -> Any:
         return getattr(self._downloader, "slots", {}).get(key)
 
@@ -293,8 +394,11 @@ class SlotPacer:
         slot = self._slot(key)
         if key is None or slot is None:
             return
-        if key in self._lines:
-            self._lines[key].called_at = -_NEVER
+        line = self._lines.get(key)
+        if line is not None:
+            line.called_at = -_NEVER
+            if self._turns is not None and line.called is request:
+                self._turns.reached_downloader(key)
         if (
             self._pace(key, slot, _origin(request))
             and self._settings.autothrottle
@@ -311,6 +415,9 @@ class SlotPacer:
         if origin in self._delays:
             if paced is None:
                 paced = _PacedSlot(slot, self._own_delay(key, slot))
+                if slot.lastseen and self._turns is None:
+                    # What came last, such as the robots.txt, started before it was paced.
+                    slot.lastseen = _slot_clock()
             paced.asked[origin] = self._delays[origin]
         if paced is None:
             return False
@@ -321,6 +428,14 @@ class SlotPacer:
         if len(self._slots) > self._settings.max_origins:
             self._slots.popitem(last=False)
         return True
+
+    def _end_turn(self, turns: FleetTurns, key: str, request: Request) -> None:
+        """Tell the fleet that *request* has been sent, with a turn or without one."""
+        line = self._lines.get(key)
+        if line is not None and line.called is request and turns.over(key):
+            line.called = None
+        elif key in self._slots:
+            turns.sent(key, self._slots[key].asked_delay)
 
     def _own_delay(self, key: str, slot: Any) -> float:
         """The delay of the project's settings."""
@@ -335,7 +450,10 @@ class SlotPacer:
             paced.slot.lastseen = _slot_clock()
 
     def _left_downloader(self, request: Request) -> None:
-        self._call_next(request.meta.get(_SLOT, ""))
+        key = request.meta.get(_SLOT, "")
+        if self._turns is not None:
+            self._end_turn(self._turns, key, request)
+        self._call_next(key)
         # Or requests that are made from this one's meta would have it for good.
         if request in self._marked:
             self._marked.discard(request)
@@ -344,11 +462,26 @@ class SlotPacer:
 
 @dataclass(slots=True)
 class _Line:
-    """Requests that wait for their turn in one slot, and when the last was called."""
+    """Requests that wait for their turn in one slot; which was called last, and when."""
 
+    called: Request | None = None
     called_at: float = -_NEVER
     has_timer: bool = False
-    waiting: deque[Deferred[None]] = field(default_factory=deque)
+    #: By what fires when it is their turn; first in, first out.
+    waiting: dict[Deferred[None], Request] = field(default_factory=dict)
+
+    def join(self, request: Request, *, first: bool = False) -> Deferred[None]:
+        """What fires when it is the turn of *request*; it may be cancelled before."""
+        turn: Deferred[None] = Deferred(self.leave)
+        if first:
+            self.waiting = {turn: request, **self.waiting}
+        else:
+            self.waiting[turn] = request
+        return turn
+
+    def leave(self, turn: Deferred[None]) -> None:
+        """*turn* is not waited for any more."""
+        del self.waiting[turn]
 
 
 def _origin(request: Request) -> str | None:
@@ -367,23 +500,26 @@ class _PacedSlot:
         self.slot = slot
         #: Seconds, by origin.
         self.asked: dict[str, float] = {}
-        self._own_delay = own_delay
+        #: The delay of the project's settings.
+        self.own_delay = own_delay
         self._applied = 0.0
         # "randomize_delay" is deprecated since Scrapy has "jitter".
         jitter = "jitter" if hasattr(slot, "jitter") else "randomize_delay"
         self._before = {name: getattr(slot, name) for name in ("concurrency", "delay", jitter)}
         slot.concurrency = 1
         setattr(slot, jitter, type(self._before[jitter])())
-        if slot.lastseen:
-            # What came last, such as the robots.txt, started before it was paced.
-            slot.lastseen = _slot_clock()
+
+    @property
+    def asked_delay(self) -> float:
+        """What origins ask for, in seconds."""
+        return max(self.asked.values(), default=0.0)
 
     def apply(self) -> bool:
         """Give the slot its delay, and return whether that is new to it.
 
         A longer one that somebody else gave it stays.
         """
-        delay = max(self._own_delay, *self.asked.values())
+        delay = max(self.own_delay, self.asked_delay)
         is_new = delay != self._applied or self.slot.delay < delay
         if is_new:
             self._applied = self.slot.delay = delay

@@ -75,6 +75,7 @@ DEFAULTS: dict[str, Any] = {
     "REP_MAX_WAIT": 3600.0,
     "REP_MAX_WAITING": 5000,
     "REP_MIN_AGE": 300.0,
+    "REP_PACING": None,
     "REP_PURPOSES": [],
     "REP_REQUEST_RATE": True,
     "REP_REPORT": None,
@@ -94,6 +95,15 @@ _OVERRIDES = {
     "unreachable": Access.UNREACHABLE,
     "disallow": Access.DISALLOWED,
 }
+
+
+class PacedBy(Enum):
+    """Who leaves the delay that a site asks for between two requests."""
+
+    #: Each worker by itself.
+    LOCAL = "local"
+    #: All workers that share a Redis.
+    FLEET = "fleet"
 
 
 class VisitTime(Enum):
@@ -143,6 +153,7 @@ class RepSettings:
     max_waiting: int
     min_age: float
     report: ReportPath | None
+    pacing: PacedBy
     retry_delay: float
     retry_max_delay: float
     status_overrides: Mapping[int, Access]
@@ -171,6 +182,7 @@ class RepSettings:
         when_unreachable = _read(settings, "REP_UNREACHABLE", _optional(_when_unreachable))
         max_fetches = _read(settings, "REP_MAX_FETCHES", _integer(at_least=1))
         visit_time = _read(settings, "REP_VISIT_TIME", _visit_time)
+        store = _read(settings, "REP_STORE", parse_spec)
         purposes = _read(settings, "REP_PURPOSES", _purposes)
         return cls(
             agent_tokens=_read(settings, "REP_AGENT_TOKENS", tokens),
@@ -200,10 +212,11 @@ class RepSettings:
             max_waiting=_read(settings, "REP_MAX_WAITING", _integer(at_least=1)),
             min_age=_read(settings, "REP_MIN_AGE", _positive_number),
             report=_read(settings, "REP_REPORT", _optional(parse_path)),
+            pacing=_read(settings, "REP_PACING", _paced_by(store)),
             retry_delay=_read(settings, "REP_RETRY_DELAY", _positive_number),
             retry_max_delay=_read(settings, "REP_RETRY_MAX_DELAY", _positive_number),
             status_overrides=_read(settings, "REP_STATUS_OVERRIDES", _status_overrides),
-            store=_read(settings, "REP_STORE", parse_spec),
+            store=store,
             when_unreachable=when_unreachable or dialect.when_unreachable,
             unreachable_grace=_read(settings, "REP_UNREACHABLE_GRACE", _positive_number),
             visit_time=visit_time,
@@ -324,6 +337,23 @@ def _visit_time(value: object) -> VisitTime:
     if value not in accepted:
         raise ValueError(f"accepted: {', '.join(accepted)}")
     return VisitTime(value)
+
+
+def _paced_by(store: StoreSpec) -> Callable[[object], PacedBy]:
+    def check(value: object) -> PacedBy:
+        if value is None or value == "":
+            return PacedBy.LOCAL if store.redis is None else PacedBy.FLEET
+        accepted = [paced_by.value for paced_by in PacedBy]
+        if value not in accepted:
+            raise ValueError(f"accepted: {', '.join(accepted)}, or None for what the store allows")
+        if value == PacedBy.FLEET.value and store.redis is None:
+            raise ValueError(
+                "workers take turns in Redis, and REP_STORE names none; "
+                'set REP_STORE = "redis://host:port/db", or REP_PACING to local'
+            )
+        return PacedBy(value)
+
+    return check
 
 
 def _boolean(value: object) -> bool:

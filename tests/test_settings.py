@@ -21,6 +21,7 @@ from scrapy_rep.report.path import ReportPath
 from scrapy_rep.settings import (
     DEFAULTS,
     FeedSpec,
+    PacedBy,
     RepSettings,
     VisitTime,
     obeys_robotstxt,
@@ -119,6 +120,8 @@ ACCEPTED: list[tuple[str, Any, str, Any]] = [
     ("REP_MAX_FETCHES", "8", "max_fetches", 8),
     ("REP_MAX_WAITING", 1, "max_waiting", 1),
     ("REP_MIN_AGE", "1", "min_age", 1.0),
+    ("REP_PACING", None, "pacing", PacedBy.LOCAL),
+    ("REP_PACING", "local", "pacing", PacedBy.LOCAL),
     ("REP_PURPOSES", "search", "heeded", heeded("search")),
     ("REP_PURPOSES", "search, ai-train", "heeded", heeded("search", "ai-train")),
     ("REP_PURPOSES", ["train-ai"], "heeded", heeded("train-ai")),
@@ -203,6 +206,8 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("REP_REQUEST_RATE", [], "accepted: True or False"),
     ("REP_VISIT_TIME", True, "accepted: off, wait, refuse"),
     ("REP_VISIT_TIME", None, "accepted: off, wait, refuse"),
+    ("REP_PACING", "shared", "accepted: local, fleet, or None"),
+    ("REP_PACING", "fleet", 'set REP_STORE = "redis://host:port/db", or REP_PACING'),
     ("REP_PURPOSES", 1, "accepted: a list of purposes, such as ai-input, ai-train, ai-use"),
     ("REP_PURPOSES", ["Search"], "accepted: a list of purposes"),
     ("REP_PURPOSES", ["search=no"], "accepted: a list of purposes"),
@@ -275,6 +280,14 @@ def test_the_dialect_says_what_no_setting_says() -> None:
     assert settings.when_unreachable is WhenUnreachable.DEFER
     assert settings.max_redirects == 20
     assert read(REP_DIALECT="koster1994").when_unreachable is WhenUnreachable.ALLOW
+
+
+@pytest.mark.parametrize(
+    ("value", "pacing"),
+    [(None, PacedBy.FLEET), ("fleet", PacedBy.FLEET), ("local", PacedBy.LOCAL)],
+)
+def test_who_paces_with_a_store_in_redis(value: str | None, pacing: PacedBy) -> None:
+    assert read(REP_STORE="redis://localhost", REP_PACING=value).pacing is pacing
 
 
 def test_what_settings_say_goes_before_the_dialect() -> None:

@@ -1,19 +1,20 @@
 """Whose turn it is to send a request, over all workers that share a Redis.
 
-Here may live: one time for each download slot, and how many workers there are.
+Here may live: what is known of each download slot, and how many workers there are.
 Here may not live: what delay a slot has, and how a worker waits.
 
 =====================  ====================================================================
 key, after the prefix
 =====================  ====================================================================
-``turn:SLOT``          when the last request was sent, and when somebody was told to ask
-                       next (ms since the epoch, by Redis' clock)
-``turns``              since when this Redis has kept turns
+``turn:SLOT``          when the last request was sent, when somebody was told to ask next,
+                       until when a turn is held (ms since the epoch, by Redis' clock), and
+                       by which worker
 ``workers``            a sorted set: workers, and when each was heard of last
 =====================  ====================================================================
 
-Nothing is reserved: a turn is granted when it is used, so a worker that dies holds
-none, and one whose event loop is held up is not granted one until it asks.
+Nothing is reserved: a turn is granted when it is used. Who has it holds it until it
+says that its request is over, so a request that is slow to get to its server is not
+overtaken. A worker that dies holds one for :data:`HELD_FOR`.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ from .redis_url import RedisUrl
 GONE_AFTER = 30.0
 #: Seconds that nobody is told to wait for longer before asking again.
 LONGEST_WAIT = 60.0
+#: Seconds for which a request is waited for that is not known to be over.
+HELD_FOR = 30.0
 
 # Seconds between two signs of life.
 _BEAT = 10.0
@@ -41,42 +44,51 @@ _KEPT = 60.0
 
 _SLOT = """
 local function slot(key)
-  local last, ask = string.match(text(key, 50) or '', '^(%d+) (%d+)$')
-  return tonumber(last), tonumber(ask)
+  local pattern = '^(%d+) (%d+) (%d+) (%x*)$'
+  local last, ask, till, holder = string.match(text(key, 100) or '', pattern)
+  return tonumber(last), tonumber(ask), tonumber(till), holder
 end
-local function keep(key, last, ask, ms)
-  redis.call('SET', key, string.format('%.0f %.0f', last, ask), 'PX', string.format('%.0f', ms))
+local function keep(key, last, ask, till, holder, ms)
+  local value = string.format('%.0f %.0f %.0f %s', last, ask, till, holder)
+  redis.call('SET', key, value, 'PX', string.format('%.0f', ms))
 end
 """
 # Where nothing is known of a slot, a request may have been sent just before all was
-# forgotten. What is in the future is from before the clock was set back, or not
-# ours: one delay from now is right whatever it was.
+# forgotten, and its robots.txt was perhaps fetched just now. What is in the future is
+# from before the clock was set back, or not ours: one delay from now is right whatever
+# it was. Who asks has no request under way, so holds no turn any more.
 _GRANT = f"""
-local time, delay = now(), tonumber(ARGV[1])
-local begun = tonumber(string.match(text(KEYS[2], 20) or '', '^%d+$'))
-if not begun or begun > time then
-  begun = time
-  redis.call('SET', KEYS[2], string.format('%.0f', begun))
-end
-local last, ask = slot(KEYS[1])
-if not last then last, ask = begun, 0 end
+local workers = redis.pcall('ZCARD', KEYS[2])
+if type(workers) ~= 'number' then workers = 0 end
+local time, delay, name = now(), tonumber(ARGV[1]), ARGV[3]
+local last, ask, till, holder = slot(KEYS[1])
+if not last then last, ask, till, holder = time, 0, 0, '' end
 if ARGV[2] ~= '' then last = math.max(last, time - tonumber(ARGV[2])) end
 if last > time then last = time end
+local held = holder ~= name and time < till and till <= time + {HELD_FOR * 1000:.0f}
+if not held then till, holder = 0, '' end
 local kept = {_KEPT * 1000:.0f} + delay
-if last + delay <= time then
-  keep(KEYS[1], time, time + delay, kept)
-  return {{0}}
+if not held and last + delay <= time then
+  keep(KEYS[1], time, time + delay, time + {HELD_FOR * 1000:.0f}, name, kept)
+  return {{0, workers}}
+end
+-- A request that is under way is over now at the earliest.
+local free = (held and time or last) + delay
+local latest = time + {LONGEST_WAIT * 1000:.0f}
+if ARGV[4] ~= '' and not held then
+  keep(KEYS[1], last, ask, till, holder, kept)
+  return {{math.min(free, latest) - time, workers}}
 end
 -- Each is told another time, or all would ask at once.
-ask = math.min(math.max(ask, last + delay), time + {LONGEST_WAIT * 1000:.0f})
-keep(KEYS[1], last, ask + delay, kept)
-return {{ask - time}}
+ask = math.min(math.max(ask, free), latest)
+keep(KEYS[1], last, ask + delay, till, holder, kept)
+return {{ask - time, workers}}
 """
-_STARTED = f"""
-local time, last, ask = now(), slot(KEYS[1])
-if not last or last < time then
-  keep(KEYS[1], time, math.max(ask or 0, time), {_KEPT * 1000:.0f} + tonumber(ARGV[1]))
-end
+_SENT = f"""
+local time, last, ask, till, holder = now(), slot(KEYS[1])
+if not last then ask, till, holder = 0, 0, '' end
+if holder == ARGV[2] then till, holder = 0, '' end
+keep(KEYS[1], time, ask, till, holder, {_KEPT * 1000:.0f} + tonumber(ARGV[1]))
 return {{0}}
 """
 _BEATING = f"""
@@ -119,25 +131,38 @@ class RedisPacing:
         """Be one of the :attr:`workers` from now on."""
         await self._client.ready()
 
-    async def grant(self, slot: str, delay: float, since: float | None = None) -> float:
+    async def grant(
+        self, slot: str, delay: float, since: float | None = None, *, told: bool = False
+    ) -> float:
         """How many seconds to wait from now, and then ask again; 0.0: it is our turn now.
 
-        Turns in *slot* are *delay* seconds apart. *since* is how many seconds ago
-        this worker has sent its last request, where it knows: Redis may have
-        forgotten, or not have been told.
+        Turns in *slot* are *delay* seconds apart, from the end of one to the start of
+        the next. A turn is to be given back with :meth:`over`. *since* is how many
+        seconds ago this worker has sent its last request, where it knows: Redis may
+        have forgotten, or not have been told. *told*: this is asked when it was told
+        to, so it goes before those who ask for the first time.
         """
-        arguments = (milliseconds(delay), "" if since is None else milliseconds(since))
-        keys = [f"{self._prefix}turn:{slot}", f"{self._prefix}turns"]
-        (wait,) = await self._client.run(script(self._lua + _GRANT, keys, *arguments))
+        arguments = (
+            milliseconds(delay),
+            "" if since is None else milliseconds(since),
+            self._name,
+            "told" if told else "",
+        )
+        keys = [self._key(slot), self._workers_key]
+        wait, workers = await self._client.run(script(self._lua + _GRANT, keys, *arguments))
+        self._workers = max(int(workers), 1)
         return float(wait) / 1000
 
-    async def started(self, slot: str, delay: float) -> None:
-        """The request of a turn has been sent only now: the next turn is *delay* seconds later.
+    async def over(self, slot: str, delay: float) -> None:
+        """The request of our turn is over: the next turn is *delay* seconds later."""
+        await self._sent(slot, delay, self._name)
 
-        Without it, that counts from the moment in which the turn was granted.
+    async def sent(self, slot: str, delay: float) -> None:
+        """A request has been sent that nobody was asked about.
+
+        The next turn is *delay* seconds later at the earliest; who has one keeps it.
         """
-        keys = [f"{self._prefix}turn:{slot}"]
-        await self._client.run(script(self._lua + _STARTED, keys, milliseconds(delay)))
+        await self._sent(slot, delay, "")
 
     async def close(self) -> None:
         """Close the connections, and do not count as a worker any more."""
@@ -150,6 +175,13 @@ class RedisPacing:
         """Be counted, and count."""
         (workers,) = await script(self._lua + _BEATING, [self._workers_key], self._name)(redis)
         self._workers = int(workers)
+
+    async def _sent(self, slot: str, delay: float, holder: str) -> None:
+        arguments = (milliseconds(delay), holder)
+        await self._client.run(script(self._lua + _SENT, [self._key(slot)], *arguments))
+
+    def _key(self, slot: str) -> str:
+        return f"{self._prefix}turn:{slot}"
 
     async def _leave(self, redis: Redis) -> None:
         await redis.zrem(self._workers_key, self._name)

@@ -15,13 +15,14 @@ from typing import Any
 import pytest
 
 from scrapy_rep.stores.base import StoreError
-from scrapy_rep.stores.redis_pacing import GONE_AFTER, LONGEST_WAIT, RedisPacing
+from scrapy_rep.stores.redis_pacing import GONE_AFTER, HELD_FOR, LONGEST_WAIT, RedisPacing
 from scrapy_rep.stores.redis_url import parse_url
 from tests.stores.blocking import LoopInThread, SharedClock
 from tests.stores.redis_server import RedisServer
 
 Do = Callable[[Coroutine[Any, Any, None]], None]
 SLOT = "host.example"
+KEY = f"scrapy-rep:turn:{SLOT}"
 DELAY = 10.0
 
 
@@ -33,9 +34,9 @@ def do(asyncio_thread: LoopInThread) -> Do:
 @pytest.fixture
 def clock(fresh_redis: RedisServer) -> SharedClock:
     clock = SharedClock(fresh_redis)
-    # Long after this Redis has begun to keep turns.
+    # There was a request long ago: nobody waits because nothing is known.
     with fresh_redis.client() as client:
-        client.set("scrapy-rep:turns", round((clock.now - 1e6) * 1000))
+        client.set(KEY, f"{round((clock.now - 1e6) * 1000)} 0 0 ")
     return clock
 
 
@@ -52,7 +53,7 @@ def test_one_turn_in_a_delay(fresh_redis: RedisServer, clock: SharedClock, do: D
     async def scenario() -> None:
         async with worker(fresh_redis) as one, worker(fresh_redis) as other:
             assert await one.grant(SLOT, DELAY) == 0
-            assert await other.grant("another.example", DELAY) == 0
+            await one.over(SLOT, DELAY)
             # Each is told another time.
             assert await other.grant(SLOT, DELAY) == 10
             assert await one.grant(SLOT, DELAY) == 20
@@ -78,16 +79,78 @@ def test_nobody_is_sent_away_for_long(fresh_redis: RedisServer, clock: SharedClo
     do(scenario())
 
 
-def test_what_has_been_sent_late(fresh_redis: RedisServer, clock: SharedClock, do: Do) -> None:
+def test_a_turn_is_held_until_its_request_is_over(
+    fresh_redis: RedisServer, clock: SharedClock, do: Do
+) -> None:
     async def scenario() -> None:
         async with worker(fresh_redis) as one, worker(fresh_redis) as other:
             assert await one.grant(SLOT, DELAY) == 0
+            clock.now += 14
+            # It may be over now, and not before.
+            assert await other.grant(SLOT, DELAY) == 10
+            await one.over(SLOT, DELAY)
             clock.now += 4
-            await one.started(SLOT, DELAY)
+            assert await other.grant(SLOT, DELAY, told=True) == pytest.approx(6)
             clock.now += 6
-            assert await other.grant(SLOT, DELAY) == pytest.approx(4)
-            clock.now += 4
+            assert await other.grant(SLOT, DELAY, told=True) == 0
+            # What is not ours is not ours to give back.
+            await one.over(SLOT, DELAY)
+            clock.now += DELAY
+            assert await one.grant(SLOT, DELAY) > 0
+            # Who asks has none under way.
             assert await other.grant(SLOT, DELAY) == 0
+
+    do(scenario())
+
+
+def test_who_was_told_to_ask_goes_first(
+    fresh_redis: RedisServer, clock: SharedClock, do: Do
+) -> None:
+    async def scenario() -> None:
+        async with worker(fresh_redis) as one, worker(fresh_redis) as other:
+            assert await one.grant(SLOT, DELAY) == 0
+            await one.over(SLOT, DELAY)
+            assert await one.grant(SLOT, DELAY) == 10
+            assert await other.grant(SLOT, DELAY) == 20
+            clock.now += 8
+            # A little early, as when the request before took a while.
+            assert await one.grant(SLOT, DELAY, told=True) == 2
+            assert await one.grant(SLOT, DELAY) == 22
+
+    do(scenario())
+
+
+def test_a_worker_that_dies_holds_a_turn_for_a_while(
+    fresh_redis: RedisServer, clock: SharedClock, do: Do
+) -> None:
+    async def scenario() -> None:
+        async with worker(fresh_redis) as one, worker(fresh_redis) as other:
+            assert await one.grant(SLOT, DELAY) == 0
+            clock.now += HELD_FOR - 0.001
+            assert await other.grant(SLOT, DELAY) > 0
+            clock.now += 0.001
+            assert await other.grant(SLOT, DELAY) == 0
+
+    do(scenario())
+
+
+def test_what_is_sent_without_a_turn_counts(
+    fresh_redis: RedisServer, clock: SharedClock, do: Do
+) -> None:
+    async def scenario() -> None:
+        async with worker(fresh_redis) as one, worker(fresh_redis) as other:
+            await one.sent(SLOT, DELAY)
+            clock.now += 4
+            assert await other.grant(SLOT, DELAY) == 6
+            clock.now += 6
+            assert await other.grant(SLOT, DELAY) == 0
+            # Whose turn it is keeps it.
+            await one.sent(SLOT, DELAY)
+            clock.now += DELAY
+            assert await one.grant(SLOT, DELAY) > 0
+            await other.over(SLOT, DELAY)
+            clock.now += DELAY
+            assert await one.grant(SLOT, DELAY) == 0
 
     do(scenario())
 
@@ -96,11 +159,13 @@ def test_the_rate_changes(fresh_redis: RedisServer, clock: SharedClock, do: Do) 
     async def scenario() -> None:
         async with worker(fresh_redis) as one:
             assert await one.grant(SLOT, 1.0) == 0
+            await one.over(SLOT, 1.0)
             clock.now += 5
             # It counts from the last request, by the delay that holds now.
             assert await one.grant(SLOT, DELAY) == 5
             clock.now += 5
             assert await one.grant(SLOT, DELAY) == 0
+            await one.over(SLOT, DELAY)
             clock.now += 2
             assert await one.grant(SLOT, 1.0) == 0
 
@@ -113,8 +178,7 @@ def test_redis_has_forgotten(fresh_redis: RedisServer, clock: SharedClock, do: D
             assert await one.grant(SLOT, DELAY) == 0
             clock.now += 3
             with fresh_redis.client() as client:
-                client.flushall()
-            clock.now += 0
+                client.delete(KEY)
             # Somebody may have sent a request just before.
             assert await one.grant(SLOT, DELAY) == 10
             clock.now += 10
@@ -148,13 +212,24 @@ def test_the_clock_of_redis_is_set_back(
     do(scenario())
 
 
-@pytest.mark.parametrize("junk", ["x", "9" * 30 + " 1", "-1 -1", "nan inf", "y" * 100_000, None])
+@pytest.mark.parametrize(
+    "junk",
+    [
+        "x",
+        "9" * 30 + " 1 1 ",
+        " ".join(["9" * 20] * 4),
+        "-1 -1 -1 a",
+        "nan inf 1 ",
+        "y" * 100_000,
+        None,
+    ],
+)
 def test_what_is_not_ours(
     fresh_redis: RedisServer, clock: SharedClock, do: Do, junk: str | None
 ) -> None:
     async def scenario() -> None:
         with fresh_redis.client() as client:
-            for key in (f"turn:{SLOT}", "turns", "workers"):
+            for key in (f"turn:{SLOT}", "workers"):
                 client.delete(f"scrapy-rep:{key}")
                 if junk is None:
                     client.rpush(f"scrapy-rep:{key}", "a")
@@ -245,6 +320,7 @@ async def work(url, delay, seconds):
             wait = await pacing.grant(slot, delay)
             if wait == 0:
                 turns.append((slot, before, time.monotonic()))
+                await pacing.over(slot, delay)
             await asyncio.sleep(wait)
     await asyncio.gather(*(use(f"slot{n}") for n in (1, 2) for _ in range(2)))
     await pacing.close()

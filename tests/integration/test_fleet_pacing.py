@@ -1,0 +1,221 @@
+"""Crawl-delay over several workers: crawls in processes of their own, and one Redis.
+
+The gaps are those that servers see.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_rep.tools.demo.server import LoopbackServers, Site
+from tests.integration.crawling import Crawl, Job, ok, pages, site
+from tests.integration.test_pacing import TOLERANCE, asking, gaps
+from tests.integration.test_shared_store import total
+from tests.stores.redis_server import RedisServer
+
+# Each crawl is a process, and they tell the same on every Python and Scrapy.
+pytestmark = pytest.mark.once
+
+# A busy machine is not a slow Redis.
+PATIENT = "?socket_timeout=10"
+
+
+def agent(worker: int) -> str:
+    return f"Worker{worker}"
+
+
+def job(worker: int, urls: list[str], loop: str, store: str, **settings: Any) -> Job:
+    ours = {"REP_STORE": store, "USER_AGENT": agent(worker), **settings}
+    return Job(pages(*urls), loop, settings=ours)
+
+
+def run(jobs: list[Job], *steps: tuple[float, Callable[[], Any]]) -> list[Crawl]:
+    """What comes of *jobs*, all at once, and of each of *steps* so many seconds later."""
+    timers = [threading.Timer(after, step) for after, step in steps]
+    with ThreadPoolExecutor(len(jobs)) as pool:
+        running = [pool.submit(one.run) for one in jobs]
+        for timer in timers:
+            timer.start()
+        crawls = [one.result() for one in running]
+    for timer in timers:
+        timer.join()
+    return crawls
+
+
+def urls_of(sites: list[Site], worker: int, each: int) -> list[str]:
+    return [f"{one.url}/{worker}/{page}" for page in range(each) for one in sites]
+
+
+def all_fetched_once(sites: list[Site], jobs: list[Job], crawls: list[Crawl]) -> None:
+    for one, crawl in zip(jobs, crawls, strict=True):
+        assert {crawl.outcome(page["url"]) for page in one.pages} == {"fetched"}
+    wanted = sorted(page["url"] for one in jobs for page in one.pages)
+    found = [f"{one.url}{path}" for one in sites for path in one.targets()]
+    assert sorted(url for url in found if not url.endswith("/robots.txt")) == wanted
+
+
+def test_the_delay_holds_for_all_workers(
+    servers: LoopbackServers, fresh_redis: RedisServer, loop: str
+) -> None:
+    slow = [servers.serve(site(asking("Crawl-delay: 0.5"))) for _ in range(3)]
+    others = [servers.serve(site(ok())) for _ in range(3)]
+    store = fresh_redis.url + PATIENT
+    jobs = [job(n, urls_of([*slow, *others], n, 4), loop, store) for n in range(3)]
+    crawls = run(jobs)
+    all_fetched_once([*slow, *others], jobs, crawls)
+    for one in slow:
+        assert len(gaps(one)) == 12
+        assert min(gaps(one)) >= 0.5 - TOLERANCE
+    # Redis hears nothing of sites that ask for nothing.
+    with fresh_redis.client() as client:
+        turns = {key.decode().rpartition(":")[2] for key in client.keys("scrapy-rep:turn:*")}
+    assert turns == {one.host for one in slow}
+    assert total(crawls, "turn_count") == 36
+    assert total(crawls, "turn_alone_count") == 0
+    # Nobody asks all the time.
+    assert total(crawls, "turn_asked_count") <= 36 * 10
+    assert [crawl.our_log() for crawl in crawls] == [[]] * 3
+
+
+def test_redis_goes_and_comes_back_empty(
+    servers: LoopbackServers, own_redis: RedisServer, loop: str
+) -> None:
+    one, delay, workers = servers.serve(site(asking("Crawl-delay: 0.3"))), 0.3, 3
+    jobs = [job(n, urls_of([one], n, 16), loop, own_redis.url) for n in range(workers)]
+    killed_at: list[float] = []
+
+    def kill_and_start() -> None:
+        wait_until(lambda: {agent(n) for n in range(workers)} <= agents(one))
+        before = len(one.asked)
+        wait_until(lambda: len(one.asked) >= before + 3)
+        own_redis.kill()
+        killed_at.append(one.asked[-1].at)
+        wait_until(lambda: len(one.asked) >= before + 15)
+        own_redis.start()
+
+    crawls = run(jobs, (0.0, kill_and_start))
+    all_fetched_once([one], jobs, crawls)
+    # Before, as if nothing would happen.
+    times = [asked.at for asked in one.asked]
+    before = [at for at in times if at <= killed_at[0]]
+    assert min(later - earlier for earlier, later in pairwise(before)) >= delay - TOLERANCE
+    # Without Redis, each leaves as many delays as there are workers.
+    for n in range(workers):
+        own = [asked.at for asked in one.asked if asked.headers["user-agent"] == agent(n)]
+        alone = [at for at in own if at > killed_at[0] + 2 * delay][:4]
+        assert min(later - earlier for earlier, later in pairwise(alone)) >= (
+            workers * delay - TOLERANCE
+        )
+    # All in all, not faster than all may be.
+    assert times[-1] - times[0] >= (len(times) - 1 - workers) * delay
+    assert total(crawls, "turn_alone_count") >= 6
+    for crawl in crawls:
+        warned, back = (line for line in crawl.our_log() if "scrapy_rep.fleet" in line)
+        assert "Redis does not grant turns" in warned
+        assert f"as one of {workers} workers" in warned
+        assert back == "INFO scrapy_rep.fleet Redis grants turns again"
+
+
+def agents(one: Site) -> set[str]:
+    return {asked.headers["user-agent"] for asked in one.asked}
+
+
+def wait_until(happened: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not happened():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_without_a_redis_from_the_start(
+    servers: LoopbackServers, own_redis: RedisServer, loop: str
+) -> None:
+    own_redis.kill()
+    one = servers.serve(site(asking("Crawl-delay: 0.2")))
+    alone = job(0, urls_of([one], 0, 5), loop, own_redis.url)
+    (crawl,) = run([alone])
+    all_fetched_once([one], [alone], [crawl])
+    assert min(gaps(one)) >= 0.2 - TOLERANCE
+    assert total([crawl], "turn_alone_count") == 5
+
+
+def test_refreshes_take_turns_too(
+    servers: LoopbackServers, fresh_redis: RedisServer, loop: str
+) -> None:
+    body = b"User-agent: *\nCrawl-delay: 0.3\nDisallow: /no\n"
+    one = servers.serve(site(ok(body, ("Cache-Control", "max-age=2"))))
+    store = fresh_redis.url + PATIENT
+    jobs = [job(n, urls_of([one], n, 10), loop, store, REP_MIN_AGE=1) for n in range(2)]
+    crawls = run(jobs)
+    all_fetched_once([one], jobs, crawls)
+    assert one.targets().count("/robots.txt") >= 3
+    assert min(gaps(one)) >= 0.3 - TOLERANCE
+
+
+def test_each_worker_by_itself(
+    servers: LoopbackServers, fresh_redis: RedisServer, loop: str
+) -> None:
+    one = servers.serve(site(asking("Crawl-delay: 0.3")))
+    store = fresh_redis.url + PATIENT
+    urls = urls_of([one], 0, 3)
+    (crawl,) = run([job(0, urls, loop, store, REP_PACING="local")])
+    assert min(gaps(one)) >= 0.3 - TOLERANCE
+    assert total([crawl], "turn_asked_count") == 0
+    with fresh_redis.client() as client:
+        assert client.keys("scrapy-rep:turn:*") == []
+        assert client.keys("scrapy-rep:workers") == []
+
+
+def test_a_slot_of_the_projects_choice(
+    servers: LoopbackServers, fresh_redis: RedisServer, loop: str
+) -> None:
+    one = servers.serve(site(asking("Crawl-delay: 0.3")))
+    store = fresh_redis.url + PATIENT
+    jobs = [job(n, urls_of([one], n, 3), loop, store) for n in range(2)]
+    for other in jobs:
+        for page in other.pages:
+            page["meta"] = {"download_slot": "theirs"}
+    crawls = run(jobs)
+    all_fetched_once([one], jobs, crawls)
+    assert min(gaps(one)) >= 0.3 - TOLERANCE
+    with fresh_redis.client() as client:
+        assert client.keys("scrapy-rep:turn:*") == [b"scrapy-rep:turn:theirs"]
+
+
+def test_what_never_reaches_the_downloader_holds_up_nobody(
+    servers: LoopbackServers, fresh_redis: RedisServer, loop: str, tmp_path: Path
+) -> None:
+    one = servers.serve(site(asking("Crawl-delay: 0.2")))
+    store = fresh_redis.url + PATIENT
+    cache = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path)}
+    urls = urls_of([one], 0, 2)
+    for _ in range(2):
+        (crawl,) = run([job(0, urls, loop, store, **cache)])
+        assert [crawl.outcome(url) for url in urls] == ["fetched"] * 2
+    # All from the cache by now, and the turns are given back.
+    assert sorted(one.targets()) == ["/0/0", "/0/1", "/robots.txt"]
+    with fresh_redis.client() as client:
+        *_, till, holder = client.get(f"scrapy-rep:turn:{one.host}").split(b" ")
+    assert (till, holder) == (b"0", b"")
+
+
+def test_a_stop_loses_nothing(
+    servers: LoopbackServers, fresh_redis: RedisServer, tmp_path: Path, loop: str
+) -> None:
+    one = servers.serve(site(asking("Crawl-delay: 30")))
+    settings = {"JOBDIR": str(tmp_path / "job"), "REP_STORE": fresh_redis.url + PATIENT}
+    spider = {"stop_at": 10, "stop_by": "SIGINT", "stop_stat": "robotstxt/waiting_count"}
+    urls = urls_of([one], 0, 10)
+    stopped = Job(pages(*urls), loop, settings=settings, spider=spider).run()
+    assert stopped.outcomes == {}
+    assert 0 < stopped.seconds_to_close < 5
+    again = Job([], loop, settings=settings | {"REP_CRAWL_DELAY": False}).run()
+    assert [again.outcome(url) for url in urls] == ["fetched"] * 10
