@@ -17,10 +17,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from redis import Redis
-from scrapy import Request
-from scrapy.crawler import Crawler
-
 from scrapy_rep.tools.demo.server import Answer, Asked, LoopbackServers, http_response
 from tests.stores.redis_server import RedisServer
 
@@ -33,9 +29,6 @@ _RULES = b"User-agent: *\nDisallow: /private/\n%s" + b"".join(
 )
 # Seconds within which a fleet has fetched all, or has failed.
 _PATIENCE = 600.0
-# Seconds that a request must be kept for to be noted, and where.
-_WORTH_NOTING = 0.2
-_WAITS = "waits"
 
 
 @dataclass
@@ -60,38 +53,17 @@ class Sites:
         ]
         return [later - at for those in times for at, later in pairwise(those)]
 
+    def stall(self, since: float = 0.0, until: float = float("inf")) -> float:
+        """The longest time, in seconds, in which no site was asked for anything.
+
+        Of those that began between *since* and *until*.
+        """
+        pauses = pairwise(at for at, _ in self.asked)
+        return max((later - at for at, later in pauses if since <= at < until), default=0.0)
+
     def seconds(self) -> float:
         """From the first request to the last one."""
         return self.asked[-1][0] - self.asked[0][0]
-
-
-class NoteArrival:
-    """A downloader middleware: when a request comes to that of scrapy-rep."""
-
-    def process_request(self, request: Request) -> None:
-        """Called by Scrapy."""
-        request.meta["arrived"] = time.monotonic()
-
-
-class NoteWait:
-    """A downloader middleware: how long scrapy-rep has kept a request, where that is long."""
-
-    def __init__(self, crawler: Crawler) -> None:
-        self._redis = Redis.from_url(crawler.settings["REDIS_URL"])
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> NoteWait:
-        """Made by Scrapy."""
-        return cls(crawler)
-
-    def process_request(self, request: Request) -> None:
-        """Called by Scrapy."""
-        arrived, now = request.meta["arrived"], time.monotonic()
-        if now - arrived > _WORTH_NOTING:
-            self._redis.rpush(_WAITS, json.dumps([arrived, now]))
-
-
-_NOTING = {"benchmarks._fleet.NoteArrival": 99, "benchmarks._fleet.NoteWait": 101}
 
 
 @dataclass
@@ -107,8 +79,7 @@ class Fleet:
 
     def start_worker(self) -> None:
         """One worker more."""
-        settings = self.settings | {"DOWNLOADER_MIDDLEWARES": json.dumps(_NOTING)}
-        options = [f"-s{name}={value}" for name, value in settings.items()]
+        options = [f"-s{name}={value}" for name, value in self.settings.items()]
         worker = subprocess.Popen(
             [sys.executable, "-m", "scrapy", "crawl", "fleet", *options],
             cwd=_EXAMPLE,
@@ -124,18 +95,6 @@ class Fleet:
         if urls:
             with self.queue.client() as client:
                 client.rpush("fleet:start_urls", *(json.dumps({"url": url}) for url in urls))
-
-    def longest_wait(self, since: float = 0.0, until: float = float("inf")) -> float:
-        """The longest time that a worker has kept a request for the sake of its robots.txt.
-
-        Of those that it kept, or began to, between *since* and *until*.
-        """
-        with self.queue.client() as client:
-            waits = [json.loads(wait) for wait in client.lrange(_WAITS, 0, -1)]
-        return max(
-            (end - start for start, end in waits if start < until and end > since),
-            default=0.0,
-        )
 
     def missing(self) -> list[str]:
         """The pages that nobody has fetched."""

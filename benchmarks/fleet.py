@@ -55,9 +55,10 @@ class Came:
     refused: int
     seconds: float
     cpu: float
-    wait: float
-    #: The longest wait while Redis was gone, or had just come back.
-    wait_without: float
+    #: The longest time in which no site was asked for anything, in seconds.
+    stall: float
+    #: The same while Redis was gone, or had just come back.
+    stall_without: float
     #: Calls of scripts in the Redis of the store, and the microseconds of each.
     calls: int = 0
     micros: float = 0.0
@@ -81,8 +82,8 @@ def _came(
         refused=sum("/private/" in page for page in pages),
         seconds=sites.seconds(),
         cpu=cpu,
-        wait=running.longest_wait(),
-        wait_without=running.longest_wait(*gone),
+        stall=sites.stall(),
+        stall_without=sites.stall(*gone),
         # Redis is told a script only when it says that it does not know it.
         calls=stats.get("calls", 0) - stats.get("failed_calls", 0),
         micros=stats.get("usec_per_call", 0.0),
@@ -153,7 +154,7 @@ def stopped(origins: int) -> Came:
             origins=origins,
             pages=_PAGES,
             pause=0.25,
-            CONCURRENT_REQUESTS=max(1, origins // 100),
+            CONCURRENT_REQUESTS=max(1, origins // 250),
         ) as running,
     ):
         steps: list[tuple[float, Callable[[], None]]] = [
@@ -294,13 +295,13 @@ def _disturbed(origins: int) -> list[Measured]:
         _exactly(f"{_KILLS} kills: pages fetched", kill.pages, pages),
         _exactly("pages fetched although refused", kill.refused, 0),
         Measured("robots.txt fetches", kill.fetches, f"{origins:,}, and those cut short"),
-        _at_most("longest wait of a request, s", kill.wait, _LEASE_OF_KILLS),
+        _at_most("longest time without a request, s", kill.stall, _LEASE_OF_KILLS),
         _exactly(f"{_STOPPED:g} s without Redis: pages fetched", stop.pages, pages),
         _exactly("pages fetched again", stop.twice, 0),
         _exactly("pages fetched although refused", stop.refused, 0),
         _at_most("robots.txt fetches", stop.fetches, origins * (_WORKERS + 1)),
-        _at_most("longest wait of a request without Redis, s", stop.wait_without, 1.0),
-        Measured("longest wait of a request, also before and after, s", stop.wait),
+        _at_most("longest time without a request while it is gone, s", stop.stall_without, 1.0),
+        Measured("longest time without a request, also before and after, s", stop.stall),
     ]
 
 

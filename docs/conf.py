@@ -1,7 +1,8 @@
-"""Sphinx configuration. Builds without network: no intersphinx."""
+"""Sphinx configuration. Builds without network, unless DOCS_INTERSPHINX is set."""
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -16,7 +17,23 @@ author = "The scrapy-rep developers"
 copyright = author  # noqa: A001
 release = scrapy_rep.__version__
 
-extensions = ["sphinx.ext.autodoc", "access_table", "findings_table", "state_table"]
+extensions = [
+    "sphinx.ext.autodoc",
+    "access_table",
+    "decision_diagram",
+    "findings_table",
+    "setting_values",
+    "state_table",
+]
+# Names of Python and Scrapy are plain text without the lists of what their documentation has,
+# and links with them. To fetch those takes network, and a fetch that fails is a warning, which
+# ends a build that takes warnings for errors. So only where somebody asks for it.
+if os.environ.get("DOCS_INTERSPHINX"):
+    extensions.append("sphinx.ext.intersphinx")
+    intersphinx_mapping = {
+        "python": ("https://docs.python.org/3", None),
+        "scrapy": ("https://docs.scrapy.org/en/latest", None),
+    }
 exclude_patterns = ["_build"]
 html_theme = "sphinx_rtd_theme"
 # "dialect=RFC9309", not what is in it.

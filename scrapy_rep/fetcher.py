@@ -17,6 +17,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Iterator
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urldefrag, urljoin, urlsplit
 
@@ -70,6 +71,7 @@ class RobotsTxtFetcher:
         places.on_stop(self._give_up)
         crawler.signals.connect(self._spider_opened, signals.spider_opened)
         crawler.signals.connect(_request_reached_downloader, signals.request_reached_downloader)
+        crawler.signals.connect(_request_left_downloader, signals.request_left_downloader)
         crawler.signals.connect(_bytes_received, signals.bytes_received)
         crawler.signals.connect(_response_downloaded, signals.response_downloaded)
 
@@ -82,11 +84,10 @@ class RobotsTxtFetcher:
         Whatever goes wrong is a result, too. Raises only :exc:`CrawlStopping`.
         """
         try:
-            with self._places.lend():
-                async with self._gate.passage():
-                    if self._places.is_closing:
-                        raise CrawlStopping
-                    return await self._follow(origin, asking, known)
+            async with self._gate.passage():
+                if self._places.is_closing:
+                    raise CrawlStopping
+                return await self._follow(origin, asking, known)
         except CrawlStopping:
             raise
         except _Expired:
@@ -111,7 +112,7 @@ class RobotsTxtFetcher:
         hops = [origin.robots_url]
         budget = self._settings.fetch_timeout
         while True:
-            download = _Download(self._crawler, self._settings.max_size, budget)
+            download = _Download(self._crawler, self._places, self._settings.max_size, budget)
             # Redirects on the way know no such file.
             conditions = _conditions(known, hops[-1])
             request = self._request(hops[-1], origin, asking, conditions)
@@ -256,8 +257,12 @@ class _Download:
     of 20 s, a host would be unreachable for no fault of its own.
     """
 
-    def __init__(self, crawler: Crawler, limit: int, seconds: float) -> None:
+    def __init__(self, crawler: Crawler, places: Places, limit: int, seconds: float) -> None:
         self._crawler = crawler
+        self._places = places
+        # From when the downloader has it until it leaves: never longer than it has a
+        # place, or a page too many could be asked for in between.
+        self._loan = ExitStack()
         self._limit = limit
         self._received = 0
         self._budget = seconds
@@ -289,6 +294,7 @@ class _Download:
         except StopDownload:
             raise _Expired from None
         finally:
+            self._loan.close()
             self._timer.cancel()
             self.seconds = time.monotonic() - self._started
 
@@ -302,6 +308,7 @@ class _Download:
     def give_up(self, why: Exception) -> None:
         """Wait no longer, but have :meth:`run` raise *why*."""
         self._given_up = True
+        self._loan.close()
         self._finish(TwistedFailure(why))  # type: ignore[no-untyped-call]
         assert self._engine is not None
         self._engine.cancel()
@@ -319,6 +326,9 @@ class _Download:
         self._received = 0
         self.cut = False
         self.encodings = []
+        self._loan.close()
+        if not self._given_up:
+            self._loan.enter_context(self._places.lend())
         assert self._timer is not None
         self._timer.cancel()
         self._timer = call_later(0, self._look_whether_queued, request)
@@ -343,6 +353,10 @@ class _Download:
         slots = getattr(self._crawler.engine.downloader, "slots", {})
         slot = slots.get(request.meta.get("download_slot"))
         return deque() if slot is None else slot.queue
+
+    def left_downloader(self) -> None:
+        """It is about to be over."""
+        self._loan.close()
 
     def bytes_received(self, count: int) -> None:
         """*count* more octets of the body are there.
@@ -387,6 +401,11 @@ def _download_of(request: Request) -> _Download | None:
 def _request_reached_downloader(request: Request) -> None:
     if download := _download_of(request):
         download.reached_downloader(request)
+
+
+def _request_left_downloader(request: Request) -> None:
+    if download := _download_of(request):
+        download.left_downloader()
 
 
 def _bytes_received(data: bytes, request: Request) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from scrapy import Request
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.exceptions import NotConfigured
+from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import maybe_deferred_to_future
 from scrapy.utils.python import global_object_name
 from twisted.internet.defer import Deferred
@@ -39,6 +40,8 @@ from scrapy_rep.watching import Watcher, Watchers
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
+
+    from scrapy_rep.places import Loan
 
 logger = logging.getLogger(__name__)
 
@@ -236,16 +239,21 @@ class RepMiddleware:
     ) -> Request | None:
         """Judge *request* when all is known, and let it through when it is its turn."""
         if self._room.has_place_for(origin):
-            with self._room.place(origin):
-                done = await self._wait(origin, request, None, pace)
+            with self._room.place(origin) as loan:
+                done = await self._wait(origin, request, None, pace, loan)
         else:
-            done = await self._wait(origin, request, _PATIENCE[turn], pace)
+            done = await self._wait(origin, request, _PATIENCE[turn], pace, None)
         return None if done else self._room.give_back(request)
 
     async def _wait(
-        self, origin: Origin, request: Request, patience: float | None, pace: Deferred[None] | None
+        self,
+        origin: Origin,
+        request: Request,
+        patience: float | None,
+        pace: Deferred[None] | None,
+        loan: Loan | None,
     ) -> bool:
-        """Whether *request* may go on now.
+        """Whether *request* may go on now, with its place back if that is on *loan*.
 
         ``False`` if the crawl stops before that, or *patience*, in seconds, is over.
         """
@@ -255,6 +263,7 @@ class RepMiddleware:
                 if not pace.called:
                     pace.cancel()
                     return False
+                await _take_back(loan, request)
             # It may have been a while.
             policy = await self._known(origin, request, patience)
             if policy is None:
@@ -264,7 +273,10 @@ class RepMiddleware:
                 break
             pace = self._judge(policy, request)
             if pace is None:
+                await _take_back(loan, request)
                 break
+        if self._room.is_closing:
+            return False
         self._let_through(policy, request)
         return True
 
@@ -387,6 +399,12 @@ def _watchers(
         from scrapy_rep.comparison import Comparison
 
         yield Comparison(crawler, settings, recorder)
+
+
+async def _take_back(loan: Loan | None, request: Request) -> None:
+    # Who downloads for others, such as media pipelines, is asked by them one at a time.
+    if loan is not None and request.callback is not NO_CALLBACK:
+        await loan.take_back()
 
 
 def _asking(url: str) -> Request | Verdict:

@@ -37,7 +37,7 @@ from scrapy_rep.stats import count, highest
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-    from scrapy_rep.places import Places
+    from scrapy_rep.places import Loan, Places
     from scrapy_rep.rep.urls import Origin
 
 logger = logging.getLogger(__name__)
@@ -77,8 +77,8 @@ class WaitingRoom:
         return self._by_origin[origin] < self._room - self._taken
 
     @contextmanager
-    def place(self, origin: Origin) -> Iterator[None]:
-        """For as long as a request waits."""
+    def place(self, origin: Origin) -> Iterator[Loan]:
+        """For as long as a request waits; yields the loan of its place."""
         count(self._crawler, "robotstxt/waiting_count")
         if not self._taken:
             self._next_line = time.monotonic() + _FIRST_LINE
@@ -87,8 +87,8 @@ class WaitingRoom:
         self._since.setdefault(origin, time.monotonic())
         highest(self._crawler, "robotstxt/waiting_max", self._taken)
         try:
-            with self._places.lend():
-                yield
+            with self._places.lend() as loan:
+                yield loan
         finally:
             self._taken -= 1
             self._by_origin[origin] -= 1

@@ -84,6 +84,28 @@ def test_with_every_download_handler(servers: LoopbackServers, handler: str) -> 
     assert_healthy_first(result, healthy, dead)
 
 
+def test_no_more_pages_at_once_than_may_be(servers: LoopbackServers, loop: str) -> None:
+    pages_at_once = 0
+    most = 0
+
+    async def slow(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        nonlocal pages_at_once, most
+        if asked.target == "/robots.txt":
+            writer.write(ok())
+            return
+        pages_at_once += 1
+        most = max(most, pages_at_once)
+        await asyncio.sleep(0.1)
+        writer.write(PAGE)
+        pages_at_once -= 1
+
+    urls = [url for _ in range(10) for url in paths(servers.serve(slow), 4)]
+    result = run(loop, urls, {"CONCURRENT_REQUESTS": 3})
+    assert {result.outcome(url) for url in urls} == {"fetched"}
+    assert int(result.stats["robotstxt/waiting_max"]) > 3
+    assert most == 3
+
+
 def test_one_dead_host_cannot_fill_the_room(servers: LoopbackServers, loop: str) -> None:
     dead = paths(servers.serve(hang), 60)
     healthy = [url for _ in range(5) for url in paths(servers.serve(site(ok())), 4)]
