@@ -404,7 +404,7 @@ def _watchers(
 async def _take_back(loan: Loan | None, request: Request) -> None:
     # Who downloads for others, such as media pipelines, is asked by them one at a time.
     if loan is not None and request.callback is not NO_CALLBACK:
-        await loan.take_back()
+        await loan.take_back(request)
 
 
 def _asking(url: str) -> Request | Verdict:

@@ -17,6 +17,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, signals
@@ -29,8 +30,11 @@ if TYPE_CHECKING:
 
 # Seconds between two looks at whether the crawl is about to stop.
 LOOK = 0.25
-# Seconds after which somebody gets a place although none is free.
+# Seconds after which somebody gets a place although none is free: all requests under
+# way may wait for one that waits here, such as one that another middleware makes.
 _STUCK = 5.0
+# How many slots are looked at before others get their turn.
+_SLOTS = 50
 
 
 class Loan:
@@ -40,14 +44,13 @@ class Loan:
         self._places = places
         self._is_over = False
 
-    async def take_back(self) -> None:
-        """End the loan, and wait until there is a place. At once when the crawl stops."""
+    async def take_back(self, request: Request) -> None:
+        """End the loan when there is a place for *request*, or the crawl stops."""
         if not self._is_over:
-            self._is_over = True
-            await self._places.take_back()
+            await self._places.take_back(self, request)
 
     def end(self) -> None:
-        """End the loan, for somebody who needs no place any more."""
+        """End the loan."""
         if not self._is_over:
             self._is_over = True
             self._places.change(-1)
@@ -59,8 +62,8 @@ class Places:
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._lent = 0
-        #: Those who have lent their places and want them back.
-        self._returning: deque[Deferred[None]] = deque()
+        #: Those who have lent their places and want them back, by download slot.
+        self._returning: dict[str, deque[tuple[Loan, Deferred[None]]]] = {}
         self._admitted_at = 0.0
         self._looking = False
         self._on_look: list[Callable[[], None]] = []
@@ -95,33 +98,43 @@ class Places:
         finally:
             loan.end()
 
-    async def take_back(self) -> None:
-        """Wait for a place of one's own, or until the crawl stops."""
-        self.change(-1)
-        if self._free >= 0 and not self._returning:
+    async def take_back(self, loan: Loan, request: Request) -> None:
+        """End *loan* when *request* can be downloaded at once, or the crawl stops.
+
+        That is when there is a place for it, and its download slot has nobody in its
+        queue: there it would keep its place from requests to other hosts.
+        """
+        key = self._slot_key(request)
+        if not self._returning and self._has_place and self._is_free(key):
+            loan.end()
             return
-        mine: Deferred[None] = Deferred(self._returning.remove)
         if not self._returning:
             self._admitted_at = time.monotonic()
             connect = self._crawler.signals.connect
             connect(self._admit, signals.response_received)
             connect(self._admit_soon, signals.request_left_downloader)
-        self._returning.append(mine)
-        self._keep_looking()
+        mine: Deferred[None] = Deferred()
+        self._returning.setdefault(key, deque()).append((loan, mine))
         await maybe_deferred_to_future(mine)
 
-    @property
-    def _free(self) -> float:
-        """How many more requests may be under way by CONCURRENT_REQUESTS.
+    def _slot_key(self, request: Request) -> str:
+        engine: Any = self._crawler.engine
+        key_of = getattr(engine.downloader, "get_slot_key", None)
+        return str(key_of(request)) if key_of else ""
 
-        Without those that lend their places, and those that wait to have theirs back.
-        """
+    @property
+    def _has_place(self) -> bool:
+        """Whether one more request may be under way than those that lend no place."""
         engine: Any = self._crawler.engine
         total = getattr(engine.downloader, "total_concurrency", 0)
-        # Both have what is lent in them.
-        if not total:
-            return float("inf")
-        return float(total - len(engine.downloader.active) + len(self._returning))
+        # Both numbers have what is lent in them.
+        return not total or len(engine.downloader.active) < total
+
+    def _is_free(self, key: str) -> bool:
+        """Whether a request would start at once in the download slot of *key*."""
+        engine: Any = self._crawler.engine
+        slot = getattr(engine.downloader, "slots", {}).get(key)
+        return slot is None or (not slot.queue and slot.free_transfer_slots() > 0)
 
     def _admit_soon(self) -> None:
         if self._returning:
@@ -129,19 +142,27 @@ class Places:
             call_later(0, self._admit)
 
     def _admit(self) -> None:
-        """Let those go on who wait for a place, first come, first served."""
-        while self._returning and (self._free >= 1 or self.is_closing or self._is_stuck):
-            self._admitted_at = time.monotonic()
-            self._returning.popleft().callback(None)
+        """Let those go on for whom there is a place: a request of each slot in turn."""
+        is_stuck = time.monotonic() - self._admitted_at > _STUCK
+        for key in list(islice(self._returning, _SLOTS)):
+            if not (self._has_place or is_stuck):
+                return
+            waiting = self._returning.pop(key)
+            if self._is_free(key) or is_stuck:
+                self._let_go(waiting)
+                is_stuck = False
+            if waiting:
+                # Behind the others.
+                self._returning[key] = waiting
 
-    @property
-    def _is_stuck(self) -> bool:
-        """Whether nobody has got a place for long.
-
-        All of those under way may wait for one that waits here: one that another
-        middleware asks for, say, while it has theirs.
-        """
-        return time.monotonic() - self._admitted_at > _STUCK
+    def _let_go(self, waiting: deque[tuple[Loan, Deferred[None]]]) -> None:
+        """Let the first of those who are *waiting* go on."""
+        self._admitted_at = time.monotonic()
+        loan, waiter = waiting.popleft()
+        # Before anybody else asks whether there is a place.
+        loan.end()
+        if not waiter.called:
+            waiter.callback(None)
 
     def change(self, places: int) -> None:
         """Lend so many places more."""
@@ -168,10 +189,14 @@ class Places:
     def _look(self) -> None:
         self._looking = False
         self._admit()
-        if not self._lent and not self._returning:
+        if not self._lent:
             return
         if self.is_closing:
             self._hold_open()
+            for waiting in self._returning.values():
+                while waiting:
+                    self._let_go(waiting)
+            self._returning.clear()
             for callback in self._on_stop:
                 callback()
             return

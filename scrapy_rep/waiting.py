@@ -158,8 +158,8 @@ class WaitingRoom:
         self._next_line = now + _NEXT_LINE
         slowest = min(self._since, key=self._since.__getitem__)
         logger.info(
-            "%(requests)d requests wait for the robots.txt of %(origins)d origins, "
-            "for longest (%(seconds).0f s) for that of %(slowest)s",
+            "%(requests)d requests to %(origins)d origins wait, for a robots.txt or their turn; "
+            "for longest (%(seconds).0f s) those to %(slowest)s",
             {
                 "requests": self._taken,
                 "origins": len(self._by_origin),

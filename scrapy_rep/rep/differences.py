@@ -386,8 +386,10 @@ class Differences:
         for name, other_form in _OTHER_FORMS.items():
             if self._read(self._dialect).allowed(other_form(url), agents) is allowed:
                 return (name,)
-        for older in (KOSTER1996, KOSTER1994):
-            if points := self._least_changes(url, agents, allowed, older):
+        # What is between these two was looked for above.
+        newer = (RFC9309, GOOGLE) if counterpart is None else ()
+        for other in (KOSTER1996, KOSTER1994, *newer):
+            if points := self._least_changes(url, agents, allowed, other):
                 return points
         # Others take the record for the end of the group that it stands in.
         return (_OTHER_RECORDS,) if verdict.merged else ()

@@ -88,6 +88,12 @@ def test_points_have_names_of_their_own() -> None:
 @pytest.mark.once
 @settings(max_examples=250, deadline=None)
 @example(b"", "rfc9309", "google")
+@example(
+    b"\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00r\x06\x00o"
+    b"\x00\x00\x00\x00\x00\x00\x00\x06\xe9",
+    "koster1994",
+    "google",
+)
 @given(
     st.binary(max_size=SEED_SIZE),
     st.sampled_from(sorted(DIALECTS)),

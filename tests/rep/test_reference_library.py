@@ -1,6 +1,6 @@
 """The google dialect against the reference library itself, file by generated file.
 
-``REP_REFERENCE_EXAMPLES`` is how many files are tried, 20,000 by default.
+``REP_REFERENCE_EXAMPLES`` is how many files are tried, 10,000 by default.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ googlebot = pytest.importorskip(
     "jwm.robotstxt.googlebot", reason="jwm.robotstxt, the reference library, is not installed"
 )
 
-EXAMPLES = int(os.environ.get("REP_REFERENCE_EXAMPLES", "20000"))
+EXAMPLES = int(os.environ.get("REP_REFERENCE_EXAMPLES", "10000"))
 
 
 @pytest.mark.once
