@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from scrapy_rep.tools.demo.server import Answer, Asked, http_response
+from scrapy_rep.tools.demo.server import Answer, Asked, Site, http_response
 
 PAGE = http_response(200, b"<html>a page</html>", [("Content-Type", "text/html")])
 #: Refuses what starts with "/no".
@@ -83,6 +83,11 @@ class Job:
 def pages(*urls: str, **meta: Any) -> list[dict[str, Any]]:
     """Pages of a job, all with the same *meta*."""
     return [{"url": url, "meta": meta} for url in urls]
+
+
+def paths(one: Site, count: int) -> list[str]:
+    """URLs of so many pages of *one*."""
+    return [f"{one.url}/{number}" for number in range(count)]
 
 
 def site(robots: Answer | bytes) -> Answer:

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import pytest_twisted
 
-from scrapy_rep.tools.demo.server import Asked, LoopbackServers, Site
-from tests.integration.crawling import PAGE, Crawl, Job, hang, ok, pages, site
+from scrapy_rep.tools.demo.server import Asked, LoopbackServers
+from tests.integration.crawling import PAGE, Crawl, Job, hang, ok, pages, paths, site
 from tests.integration.test_in_process import ScriptedSpider, crawl, robots_count, stat
 
 #: The least that Scrapy can do at once without waiting for one thing alone.
@@ -44,10 +44,6 @@ class Hanging:
             await hang(asked, writer)
         else:
             writer.write(ok())
-
-
-def paths(one: Site, count: int) -> list[str]:
-    return [f"{one.url}/{number}" for number in range(count)]
 
 
 def run(setup: str, urls: list[str], settings: dict[str, Any], **options: Any) -> Crawl:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import pytest_twisted
 
-from scrapy_rep.tools.demo.server import Asked, LoopbackServers, Site, http_response
+from scrapy_rep.tools.demo.server import Asked, LoopbackServers, http_response
 from scrapy_rep.waiting import KEPT_SINCE
-from tests.integration.crawling import PAGE, Crawl, Job, hang, ok, pages, site
+from tests.integration.crawling import PAGE, Crawl, Job, hang, ok, pages, paths, site
 from tests.integration.test_in_process import Clock, ScriptedSpider, crawl, robots_count
 
 DEFER: dict[str, Any] = {
@@ -36,10 +36,6 @@ class Ailing:
             writer.write(http_response(503))
         else:
             writer.write(ok())
-
-
-def paths(one: Site, count: int) -> list[str]:
-    return [f"{one.url}/{number}" for number in range(count)]
 
 
 def run(setup: str, urls: list[str], settings: dict[str, Any], **options: Any) -> Crawl:

@@ -16,7 +16,7 @@ from scrapy.crawler import Crawler
 
 from scrapy_rep import Reason, Verdict
 from scrapy_rep.tools.demo.server import Asked, LoopbackServers, Site
-from tests.integration.crawling import PAGE, Job, ok, pages, redirect, site
+from tests.integration.crawling import PAGE, Job, ok, pages, paths, redirect, site
 from tests.integration.test_in_process import (
     HOUR,
     NOON,
@@ -37,10 +37,6 @@ def gaps(*sites: Site) -> list[float]:
     """The seconds between the requests that *sites* got, all together."""
     times = sorted(asked.at for one in sites for asked in one.asked)
     return [later - earlier for earlier, later in pairwise(times)]
-
-
-def paths(one: Site, count: int) -> list[str]:
-    return [f"{one.url}/{number}" for number in range(count)]
 
 
 def run(loop: str, urls: list[str], **settings: Any) -> Any:
