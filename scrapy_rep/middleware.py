@@ -62,8 +62,8 @@ class _Turn(Enum):
     ASKED_FOR_AGAIN = auto()
 
 
-# For how many seconds a request waits that finds no place in the waiting room, on one
-# of CONCURRENT_REQUESTS, before the scheduler gets it back.
+# For how many seconds a request waits at most that finds no place in the waiting room, on
+# one of CONCURRENT_REQUESTS, before the scheduler gets it back.
 _PATIENCE = {_Turn.FIRST: 0.0, _Turn.HANDED_OUT_AGAIN: 0.25, _Turn.ASKED_FOR_AGAIN: None}
 
 
@@ -242,7 +242,9 @@ class RepMiddleware:
             with self._room.place(origin) as loan:
                 done = await self._wait(origin, request, None, pace, loan)
         else:
-            done = await self._wait(origin, request, _PATIENCE[turn], pace, None)
+            patience = _PATIENCE[turn]
+            with self._room.doorway(patience) as loan:
+                done = await self._wait(origin, request, patience, pace, loan)
         return None if done else self._room.give_back(request)
 
     async def _wait(
@@ -259,7 +261,7 @@ class RepMiddleware:
         """
         while True:
             if pace is not None:
-                await self._room.wait(pace, patience)
+                await self._room.wait(pace, patience=patience)
                 if not pace.called:
                     pace.cancel()
                     return False
@@ -268,10 +270,15 @@ class RepMiddleware:
             policy = await self._known(origin, request, patience)
             if policy is None:
                 return False
-            if pace is not None and self._pacing.has_turn(request):
-                self._check(policy, request)
-                break
-            pace = self._judge(policy, request)
+            try:
+                if pace is not None and self._pacing.has_turn(request):
+                    self._check(policy, request)
+                    break
+                pace = self._judge(policy, request)
+            except RobotsForbidden:
+                if loan is not None:
+                    await self._room.turn_to_be_refused()
+                raise
             if pace is None:
                 await _take_back(loan, request)
                 break
@@ -287,7 +294,7 @@ class RepMiddleware:
 
         ``None`` if the crawl stops before that, or *patience*, in seconds, is over.
         """
-        policy = await self._room.wait(self._keeper.obtain(origin, request), patience)
+        policy = await self._room.wait(self._keeper.obtain(origin, request), patience=patience)
         while policy is not None:
             seconds = self._seconds_to_keep(policy, request)
             if seconds is None:
@@ -301,7 +308,7 @@ class RepMiddleware:
             if left <= 0:
                 break
             if patience is not None:
-                await self._room.wait(Deferred(), min(patience, left))
+                await self._room.wait(Deferred(), patience=min(patience, left))
                 return None
             await self._room.wait(Deferred(), min(seconds, left))
             if self._room.is_closing:

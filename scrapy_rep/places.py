@@ -4,7 +4,8 @@ Scrapy counts a request from the moment when it leaves the scheduler, so one tha
 waits for a robots.txt holds a place, and the fetch that it waits for a second: a
 few hosts that do not answer stop a whole crawl. For each of them, the downloader
 is told of one place more. Who has waited long enough takes his place back before he
-goes on, or more requests would be under way than CONCURRENT_REQUESTS says.
+goes on, or more requests would be under way than CONCURRENT_REQUESTS says. As long as
+somebody finds none, none is free for requests that are still in the scheduler.
 
 Scrapy says to nobody that a crawl is about to stop, and stops only when no request
 is under way. As long as a place is lent, there is a look now and then, and those who
@@ -62,12 +63,20 @@ class Places:
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._lent = 0
+        #: Places that the downloader is not told of, for those who want theirs back.
+        self._reserved = 0
         #: Those who have lent their places and want them back, by download slot.
         self._returning: dict[str, deque[tuple[Loan, Deferred[None]]]] = {}
         self._admitted_at = 0.0
         self._looking = False
         self._on_look: list[Callable[[], None]] = []
         self._on_stop: list[Callable[[], None]] = []
+        self._on_wanted: list[Callable[[], None]] = []
+
+    @property
+    def are_wanted(self) -> bool:
+        """Whether somebody could go on if there were a place."""
+        return self._reserved > 0
 
     @property
     def is_closing(self) -> bool:
@@ -87,6 +96,10 @@ class Places:
         """
         self._on_stop.append(callback)
 
+    def on_wanted(self, callback: Callable[[], None]) -> None:
+        """Call *callback* when places are wanted that were not before."""
+        self._on_wanted.append(callback)
+
     @contextmanager
     def lend(self) -> Iterator[Loan]:
         """Give one more request the chance to be downloaded, until the loan is over."""
@@ -105,7 +118,7 @@ class Places:
         queue: there it would keep its place from requests to other hosts.
         """
         key = self._slot_key(request)
-        if not self._returning and self._has_place and self._is_free(key):
+        if not self._returning and self.has_place and self._is_free(key):
             loan.end()
             return
         if not self._returning:
@@ -115,6 +128,8 @@ class Places:
             connect(self._admit_soon, signals.request_left_downloader)
         mine: Deferred[None] = Deferred()
         self._returning.setdefault(key, deque()).append((loan, mine))
+        if not self.are_wanted:
+            self._keep_for_them()
         await maybe_deferred_to_future(mine)
 
     def _slot_key(self, request: Request) -> str:
@@ -123,12 +138,18 @@ class Places:
         return str(key_of(request)) if key_of else ""
 
     @property
-    def _has_place(self) -> bool:
+    def has_place(self) -> bool:
         """Whether one more request may be under way than those that lend no place."""
         engine: Any = self._crawler.engine
-        total = getattr(engine.downloader, "total_concurrency", 0)
         # Both numbers have what is lent in them.
-        return not total or len(engine.downloader.active) < total
+        return not self._total or len(engine.downloader.active) < self._total
+
+    @property
+    def _total(self) -> int:
+        """All places, with those that are lent; 0 for a downloader without a limit."""
+        engine: Any = self._crawler.engine
+        # A downloader that is not Scrapy's may have no such number.
+        return int(getattr(engine.downloader, "total_concurrency", 0)) + self._reserved
 
     def _is_free(self, key: str) -> bool:
         """Whether a request would start at once in the download slot of *key*."""
@@ -143,10 +164,11 @@ class Places:
 
     def _admit(self) -> None:
         """Let those go on for whom there is a place: a request of each slot in turn."""
+        self._reserve(0)
         is_stuck = time.monotonic() - self._admitted_at > _STUCK
         for key in list(islice(self._returning, _SLOTS)):
-            if not (self._has_place or is_stuck):
-                return
+            if not (self.has_place or is_stuck):
+                break
             waiting = self._returning.pop(key)
             if self._is_free(key) or is_stuck:
                 self._let_go(waiting)
@@ -154,6 +176,21 @@ class Places:
             if waiting:
                 # Behind the others.
                 self._returning[key] = waiting
+        self._keep_for_them()
+
+    def _keep_for_them(self) -> None:
+        """Keep what becomes free for those who could go on, if there are any."""
+        if self.has_place or not any(map(self._is_free, islice(self._returning, _SLOTS))):
+            return
+        # What is lent are those who wait: none is left for others.
+        self._reserve(self._total - self._lent)
+        for callback in self._on_wanted:
+            callback()
+
+    def _reserve(self, places: int) -> None:
+        """Keep so many from the downloader."""
+        self._tell_downloader(self._reserved - places)
+        self._reserved = places
 
     def _let_go(self, waiting: deque[tuple[Loan, Deferred[None]]]) -> None:
         """Let the first of those who are *waiting* go on."""
@@ -167,11 +204,13 @@ class Places:
     def change(self, places: int) -> None:
         """Lend so many places more."""
         self._lent += places
+        self._tell_downloader(places)
+
+    def _tell_downloader(self, places: int) -> None:
+        """Of so many places more."""
         engine: Any = self._crawler.engine
-        downloader = engine.downloader
-        # A downloader that is not Scrapy's may have no such number; 0 is no limit.
-        if getattr(downloader, "total_concurrency", 0):
-            downloader.total_concurrency += places
+        if places and self._total:
+            engine.downloader.total_concurrency += places
             slot = self._engine_slot
             if slot is not None:
                 # Or the engine looks for the next request only every five seconds.
@@ -197,6 +236,7 @@ class Places:
                 while waiting:
                     self._let_go(waiting)
             self._returning.clear()
+            self._reserve(0)
             for callback in self._on_stop:
                 callback()
             return

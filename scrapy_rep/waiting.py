@@ -2,13 +2,13 @@
 
 They wait here, not in the scheduler, which would hand them out again at once, and
 lend their places (see :mod:`scrapy_rep.places`). There is room for REP_MAX_WAITING,
-and an origin may take half of what the others leave of it, so that one dead host
-with a deep queue never keeps others out.
+and an origin may take half of what the others leave of it, 256 at most, so that one
+dead host with a deep queue never keeps others out.
 
 What finds no place goes back to the scheduler, behind requests that have not been
 tried, one lower in priority, as Scrapy sends back what it tries again. Handed out
 again while there still is no place, a request is held for a moment, so that nobody
-spins.
+spins; for a shorter one if somebody else wants the place that it holds.
 
 When the crawl stops, all go back to the scheduler, which keeps them where it keeps
 the others: on disk, with ``JOBDIR``.
@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
@@ -54,6 +54,14 @@ KEPT_SINCE = "rep_kept_since"
 _FIRST_LINE = 10.0
 _NEXT_LINE = 60.0
 
+# How many may wait for one origin. Each that waits makes every round of the garbage
+# collector longer, and a round stops everybody: with 2,500, a quarter of a second.
+_OF_AN_ORIGIN = 256
+# How many that find no room lend their places for the moment in which they are held.
+_IN_DOORWAY = 16
+# Seconds between two that have waited and are refused, while all places are taken.
+_PAUSE = 0.01
+
 
 class WaitingRoom:
     """Where requests wait; *room* of them at most."""
@@ -63,18 +71,23 @@ class WaitingRoom:
         self._places = places
         self._room = room
         self._waiting: set[Deferred[None]] = set()
+        # The same for those who are held on a place.
+        self._held: set[Deferred[None]] = set()
         self._taken = 0
+        self._in_doorway = 0
         self._by_origin: Counter[Origin] = Counter()
         # Since when somebody has waited for each, by the processor's clock.
         self._since: dict[Origin, float] = {}
+        self._refused: deque[Deferred[None]] = deque()
         self._next_line = 0.0
         self._given_back: WeakSet[Request] = WeakSet()
-        places.on_stop(self._let_all_go)
+        places.on_stop(lambda: _wake_all(self._waiting | self._held))
+        places.on_wanted(lambda: _wake_all(self._held))
         places.on_look(self._tell_progress)
 
     def has_place_for(self, origin: Origin) -> bool:
         """Whether another request for *origin* may wait."""
-        return self._by_origin[origin] < self._room - self._taken
+        return self._by_origin[origin] < min(_OF_AN_ORIGIN, self._room - self._taken)
 
     @contextmanager
     def place(self, origin: Origin) -> Iterator[Loan]:
@@ -95,10 +108,34 @@ class WaitingRoom:
             if not self._by_origin[origin]:
                 del self._by_origin[origin], self._since[origin]
 
-    async def wait(self, event: Deferred[_T], seconds: float | None = None) -> _T | None:
+    @contextmanager
+    def doorway(self, patience: float | None) -> Iterator[Loan | None]:
+        """For as long as a request is held that finds no room; yields the loan of its place.
+
+        Schedulers hand out requests for a dead host again and again, among the others. A
+        few of those that have *patience*, in seconds, keep no place from these.
+        """
+        if not patience or self._in_doorway >= _IN_DOORWAY:
+            yield None
+            return
+        self._in_doorway += 1
+        try:
+            with self._places.lend() as loan:
+                yield loan
+        finally:
+            self._in_doorway -= 1
+
+    async def wait(
+        self,
+        event: Deferred[_T],
+        seconds: float | None = None,
+        *,
+        patience: float | None = None,
+    ) -> _T | None:
         """What *event* brings; ``None`` if *seconds* are over or the crawl stops before.
 
-        *event* fails only with :exc:`~scrapy_rep.CrawlStopping`.
+        Who lends no place waits for *patience* seconds at most, and leaves when somebody
+        wants his place. *event* fails only with :exc:`~scrapy_rep.CrawlStopping`.
         """
         brought: list[_T] = []
         woken: Deferred[None] = Deferred()
@@ -112,16 +149,32 @@ class WaitingRoom:
             _wake(woken)
 
         event.addCallbacks(bring, bring_nothing)
-        if not event.called and seconds != 0:
-            self._waiting.add(woken)
-            timer = None if seconds is None else call_later(seconds, _wake, woken)
-            try:
-                await maybe_deferred_to_future(woken)
-            finally:
-                self._waiting.discard(woken)
-                if timer is not None:
-                    timer.cancel()
+        if event.called or patience == 0:
+            pass
+        elif patience is None:
+            await _wake_up(woken, self._waiting, seconds)
+        elif not self._places.are_wanted:
+            await _wake_up(woken, self._held, patience)
         return brought[0] if brought else None
+
+    async def turn_to_be_refused(self) -> None:
+        """Wait until the others are refused that come before, one after the other.
+
+        All that have waited for a robots.txt may be refused at once, which takes a
+        millisecond or two for each, and nobody else would go on.
+        """
+        mine: Deferred[None] = Deferred()
+        self._refused.append(mine)
+        if len(self._refused) == 1:
+            call_later(0, self._refuse)
+        await maybe_deferred_to_future(mine)
+
+    def _refuse(self) -> None:
+        self._refused[0].callback(None)
+        self._refused.popleft()
+        if self._refused:
+            is_idle = self._places.has_place or self.is_closing
+            call_later(0 if is_idle else _PAUSE, self._refuse)
 
     @property
     def is_closing(self) -> bool:
@@ -146,10 +199,6 @@ class WaitingRoom:
     def _scheduled(self, request: Request) -> None:
         self._given_back.discard(request)
 
-    def _let_all_go(self) -> None:
-        for waiter in list(self._waiting):
-            _wake(waiter)
-
     def _tell_progress(self) -> None:
         """One line now and then, so that nobody takes a crawl that waits for a dead one."""
         now = time.monotonic()
@@ -168,6 +217,25 @@ class WaitingRoom:
             },
             extra={"spider": self._crawler.spider},
         )
+
+
+async def _wake_up(
+    waiter: Deferred[None], others: set[Deferred[None]], seconds: float | None
+) -> None:
+    """Wait, among *others*, until somebody wakes *waiter*, or *seconds* are over."""
+    others.add(waiter)
+    timer = None if seconds is None else call_later(seconds, _wake, waiter)
+    try:
+        await maybe_deferred_to_future(waiter)
+    finally:
+        others.discard(waiter)
+        if timer is not None:
+            timer.cancel()
+
+
+def _wake_all(waiters: set[Deferred[None]]) -> None:
+    for waiter in list(waiters):
+        _wake(waiter)
 
 
 def _wake(waiter: Deferred[None]) -> None:

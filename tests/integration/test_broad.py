@@ -109,8 +109,23 @@ def test_one_dead_host_cannot_fill_the_room(servers: LoopbackServers, loop: str)
     assert_healthy_first(result, healthy, dead)
     assert int(result.stats["robotstxt/waiting_max"]) <= 8
     assert int(result.stats["robotstxt/given_back_count"]) >= 52
-    # Nobody spins: a moment for each, two at a time.
-    assert int(result.stats["robotstxt/given_back_count"]) < 200
+    # Nobody spins: a moment for each, eighteen at a time.
+    assert int(result.stats["robotstxt/given_back_count"]) < 400
+
+
+def test_who_has_waited_gets_a_place_before_a_dead_host(
+    servers: LoopbackServers, loop: str
+) -> None:
+    """In the scheduler are only requests for the dead host, and again and again these."""
+
+    async def late(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        await asyncio.sleep(1)
+        writer.write(ok() if asked.target == "/robots.txt" else PAGE)
+
+    dead = paths(servers.serve(hang), 150)
+    healthy = [url for _ in range(10) for url in paths(servers.serve(late), 1)]
+    settings = {"REP_MAX_WAITING": 64, "CONCURRENT_REQUESTS": 5}
+    assert_healthy_first(run(loop, dead + healthy, settings), healthy, dead)
 
 
 def test_what_was_given_back_is_as_it_was(servers: LoopbackServers, loop: str) -> None:
