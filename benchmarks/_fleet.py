@@ -8,6 +8,7 @@ import os
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -17,6 +18,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from benchmarks._waits import FILE
 from scrapy_rep.tools.demo.server import Answer, Asked, LoopbackServers, http_response
 from tests.stores.redis_server import RedisServer
 
@@ -75,6 +77,8 @@ class Fleet:
     settings: dict[str, Any]
     store: str
     wanted: set[str]
+    #: The file with the seconds that origins have waited.
+    waits: str
     workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     def start_worker(self) -> None:
@@ -84,11 +88,15 @@ class Fleet:
             [sys.executable, "-m", "scrapy", "crawl", "fleet", *options],
             cwd=_EXAMPLE,
             env=os.environ
-            | {"PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"}
+            | {"PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore", FILE: self.waits}
             | {"REDIS_URL": self.queue.url, "REP_STORE": self.store},
             stderr=subprocess.DEVNULL,
         )
         self.workers.append(worker)
+
+    def longest_wait(self) -> float:
+        """The seconds for which a worker has waited for a robots.txt, at most."""
+        return max(map(float, Path(self.waits).read_text("ascii").split()))
 
     def ask_for(self, urls: list[str]) -> None:
         """Put *urls* where workers look for what to begin with."""
@@ -132,7 +140,11 @@ def fleet(
     of them ask for a Crawl-delay of *delay* seconds.
     """
     sites = Sites()
-    with RedisServer() as queue, LoopbackServers() as servers:
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        RedisServer() as queue,
+        LoopbackServers() as servers,
+    ):
         for number in range(origins):
             url: list[str] = []
             rules = _RULES % (b"Crawl-delay: %g\n" % delay if number < slow else b"")
@@ -140,7 +152,8 @@ def fleet(
             url.append(site.url)
             sites.urls.append(site.url)
         wanted = {f"{url}/{page or ''}" for url in sites.urls for page in range(pages)}
-        running = Fleet(sites, queue, settings, store, wanted)
+        waits = str(Path(directory, "waits"))
+        running = Fleet(sites, queue, settings, store, wanted, waits)
         running.ask_for([f"{url}/" for url in sites.urls])
         for _ in range(workers):
             running.start_worker()
