@@ -44,6 +44,14 @@ def add_fresh(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_asking(parser: argparse.ArgumentParser) -> None:
+    """What says how URLs are asked about: as whom, by which file and how it is read."""
+    add_agents(parser)
+    add_file(parser)
+    add_dialect(parser)
+    add_fresh(parser)
+
+
 def add_json(parser: argparse.ArgumentParser) -> None:
     """--json."""
     parser.add_argument("--json", action="store_true", help="write JSON, for machines")

@@ -60,10 +60,7 @@ class CheckSubcommand(Subcommand):
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Add URL and what says how they are asked about."""
         parser.add_argument("urls", metavar="URL", nargs="+", help="what to check, or -")
-        common.add_agents(parser)
-        common.add_file(parser)
-        common.add_dialect(parser)
-        common.add_fresh(parser)
+        common.add_asking(parser)
         common.add_json(parser)
 
     def run(self, options: argparse.Namespace, settings: BaseSettings) -> int:

@@ -57,10 +57,7 @@ class ExplainSubcommand(Subcommand):
         parser.add_argument(
             "--brief", action="store_true", help="leave out lines that have no part in it"
         )
-        common.add_agents(parser)
-        common.add_file(parser)
-        common.add_dialect(parser)
-        common.add_fresh(parser)
+        common.add_asking(parser)
         common.add_json(parser)
 
     def run(self, options: argparse.Namespace, settings: BaseSettings) -> int:
