@@ -19,6 +19,9 @@ binary search finds every pattern that can match. A pattern without ``*`` is
 its start, and there is no more to it. One with ``*`` is found by a word that a
 path must have to match it and few other patterns have (:func:`_by_word`), or
 else by its start and a few characters in a row (:class:`_Wildcards`).
+
+For most paths nobody has to search: that no rule refuses them is seen at first
+sight (:data:`Look`, :data:`Signs`).
 """
 
 from __future__ import annotations
@@ -93,14 +96,17 @@ class RuleSet:
 
     __slots__ = (
         "_by_word",
+        "_checks_until_signs",
         "_exact",
         "_has_wildcards",
         "_parents",
         "_starts",
         "_weights",
         "_wildcards",
+        "_without_signs",
         "_words",
         "look",
+        "signs",
     )
 
     def __init__(
@@ -137,12 +143,20 @@ class RuleSet:
         self._wildcards = self._tries(by_start) if by_start else None
         #: Where there are few rules, it takes less time than the index.
         self.look = _look(patterns, allows, dialect) if len(patterns) <= _FEW else None
+        #: Where there are more, and some with "*", this takes less time than the index to
+        #: see that no rule refuses a path. ``None`` until there were many checks.
+        self.signs: Signs | None = None
+        self._without_signs: list[str] | None = None
+        self._checks_until_signs = _CHECKS_WITHOUT_SIGNS
+        if self._has_wildcards and _FEW < len(patterns) <= _MANY:
+            self._without_signs = list(filter(None, compress(patterns, map(not_, allows))))
 
-    def decide(self, path: str) -> int:
+    def decide(self, path: str, words: list[bytes] | None = None) -> int:
         """The weight of the rule that decides about *path*, or :data:`NO_RULE`.
 
         *path* is what :func:`~scrapy_rep.rep.urls.path_to_match` returns for
-        the dialect of this rule set. The last bit says whether it lets through.
+        the dialect of this rule set, *words* are its :func:`words_of`, where they
+        are known. The last bit says whether it lets through.
         """
         starts = self._starts
         index = bisect_right(starts, path) - 1
@@ -152,13 +166,17 @@ class RuleSet:
         best = self._weights[index]
         if self._exact:
             best = max(best, self._exact.get(path, NO_RULE))
-        return self._best_wildcard(path, index, best) if self._has_wildcards else best
+        return self._best_wildcard(path, words, index, best) if self._has_wildcards else best
 
-    def _best_wildcard(self, path: str, index: int, best: int) -> int:
+    def _best_wildcard(self, path: str, words: list[bytes] | None, index: int, best: int) -> int:
         """The greatest of *best* and the weights of the patterns with ``*`` that match *path*.
 
         *index* is that of the last start that *path* begins with.
         """
+        if self._without_signs is not None:
+            self._checks_until_signs -= 1
+            if not self._checks_until_signs:
+                self.signs, self._without_signs = _signs(self._without_signs), None
         places = _Places(path) if len(path) >= _LONG_PATH else None
         if self._wildcards is not None:
             link = self._wildcards[index]
@@ -166,11 +184,12 @@ class RuleSet:
                 best = link.wildcards.best(path, best, places)
                 link = link.above
         if self._by_word:
-            words = path.encode("latin-1").translate(_WORD_OR_SPACE).split()
+            if words is None:
+                words = words_of(path.encode("latin-1"))
             # Mostly none is among them, and this is quick to see.
             if not self._words.isdisjoint(words):
-                for word in set(words):
-                    best = _best_of(self._by_word.get(word, ()), path, best, places)
+                for word in self._words.intersection(words):
+                    best = _best_of(self._by_word[word], path, best, places)
         return best
 
     def _link(self) -> None:
@@ -282,6 +301,30 @@ def _look(patterns: list[str], allows: Sequence[bool], dialect: Dialect) -> Look
     return (*plain, *starts), needles, tuple(plain), allowed
 
 
+#: *words* and *starts*. A path that has none of these words (:func:`words_of`), and begins
+#: with none of these starts, is refused by no rule.
+Signs = tuple[frozenset[bytes], tuple[str, ...]]
+
+# To find signs takes as long as some hundred checks: most sites have fewer pages.
+_CHECKS_WITHOUT_SIGNS = 1_000
+
+
+def _signs(refusing: Iterable[str]) -> Signs | None:
+    """The rarest word of each pattern of *refusing*, or its start if it has none.
+
+    ``None`` where these starts are too many, or one is that of all paths.
+    """
+    words, starts = set[bytes](), set[str]()
+    for pattern, word, _ in _rarest_words(refusing):
+        if word:
+            words.add(word.encode("ascii"))
+        else:
+            starts.add(_TAIL.sub("", pattern))
+    if len(starts) > _FEW or "" in starts or "/" in starts:
+        return None
+    return frozenset(words), tuple(starts)
+
+
 def _start(pattern: str, dialect: Dialect) -> str:
     """What every path begins with that *pattern* matches, or its index page is in."""
     if dialect.wildcards:
@@ -318,6 +361,8 @@ class Wildcard:
         """Whether the pieces may be in order in a path, by where each is first and last."""
         start, end = places[self.pieces[0]][0], places[self.pieces[-1]][1]
         if start < 0 or end < start:
+            return False
+        if self.anchored and end + len(self.pieces[-1]) < places.end:
             return False
         for piece in self.pieces:
             first, last = places[piece]
@@ -366,19 +411,30 @@ _WORD = re.compile(rf"(?<=[^{_IN_WORDS}*])[{_IN_WORDS}]+(?=[^{_IN_WORDS}*])")
 _SHARE_A_WORD = 8
 
 
+def words_of(path: bytes) -> list[bytes]:
+    """The words of *path*."""
+    return path.translate(_WORD_OR_SPACE).split()
+
+
+def _rarest_words(patterns: Iterable[str]) -> Iterator[tuple[str, str, int]]:
+    """Each of *patterns*, its word that the fewest have ("" if it has none), how many do."""
+    words = {pattern: _WORD.findall(pattern) for pattern in patterns}
+    frequency = Counter(chain.from_iterable(words.values()))
+    for pattern, its in words.items():
+        rarest = min(its, key=frequency.__getitem__, default="")
+        yield pattern, rarest, frequency[rarest]
+
+
 def _by_word(patterns: dict[str, int]) -> dict[bytes, list[Wildcard]]:
     """Those of *patterns* with ``*``, with their weights, that have a word which few
     others have; they are taken out. In each list the greatest weight comes first."""
     by_word: dict[bytes, list[Wildcard]] = {}
     if not _FEW < len(patterns) <= _MANY:
         return by_word
-    words = {pattern: _WORD.findall(pattern) for pattern in patterns}
-    frequency = Counter(chain.from_iterable(words.values()))
-    for pattern, its in words.items():
-        rarest = min(its, key=frequency.__getitem__, default="")
-        if 0 < frequency[rarest] <= _SHARE_A_WORD:
+    for pattern, word, frequency in _rarest_words(patterns):
+        if word and frequency <= _SHARE_A_WORD:
             wildcard = _split(pattern, patterns.pop(pattern))
-            by_word.setdefault(rarest.encode("ascii"), []).append(wildcard)
+            by_word.setdefault(word.encode("ascii"), []).append(wildcard)
     for wildcards in by_word.values():
         wildcards.sort(key=_weight_of, reverse=True)
     return by_word
@@ -474,6 +530,7 @@ class _Places(dict[str, tuple[int, int]]):
     def __init__(self, path: str) -> None:
         super().__init__()
         self._path = path
+        self.end = len(path)
 
     def __missing__(self, piece: str) -> tuple[int, int]:
         first = self._path.find(piece)

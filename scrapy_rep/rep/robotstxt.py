@@ -20,7 +20,7 @@ from .findings import Finding, read_findings
 from .glance import glance
 from .groups import Group, OurGroup, groups_about, our_group
 from .lines import Field, Lines, read_line, within_limit
-from .matching import NO_RULE, Rule, RuleSet, line_of, refuses
+from .matching import NO_RULE, Rule, RuleSet, line_of, refuses, words_of
 from .records import OTHER_FIELDS, OtherRecord, RequestRate, TimeWindow, read_other_records
 from .text import printable
 from .urls import (
@@ -38,8 +38,6 @@ from .verdict import AgentLine, Reason, Verdict
 # lines; a crawl asks for one or two.
 _MAX_RULE_SETS = 32
 _MAX_RULES = 1024
-# With what no URL begins.
-_NO_SITE = "\n"
 
 _Value = TypeVar("_Value")
 
@@ -64,7 +62,6 @@ class RobotsTxt:
         "_rule_sets",
         "_rules",
         "_site",
-        "_site_end",
         "body",
         "dialect",
         "truncated",
@@ -83,9 +80,8 @@ class RobotsTxt:
         self._groups: dict[Agents, tuple[OurGroup, ...]] | None = None
         self._rules: dict[int, Rule] | None = None
         self._lines: Lines | None = None
-        # How the last URL began; that of the next one is likely the same.
-        self._site = _NO_SITE
-        self._site_end = 0
+        # Scheme and authority of the last URL; those of the next one are likely the same.
+        self._site = ""
 
     @classmethod
     def parse(
@@ -115,9 +111,11 @@ class RobotsTxt:
         # other functions would take as long as all of it.
         try:
             rules = self._rule_sets[agents]
-            if url.startswith(self._site):  # type: ignore[arg-type]
-                path: str = url[self._site_end :]  # type: ignore[assignment]
-                if not (path.encode().translate(None, PLAIN) or "/." in path or path[-1] == "?"):
+            path: str = url.removeprefix(self._site)  # type: ignore[arg-type, assignment]
+            if path != url and path[0] == "/":
+                octets = path.encode()
+                if octets.translate(PLAIN) == octets and "/." not in path and path[-1] != "?":
+                    words = None
                     look = rules.look
                     if look is not None:
                         starts, needles, refused, allowed = look
@@ -133,12 +131,17 @@ class RobotsTxt:
                             certain = wildcard is not None and wildcard.matches(path)
                         if certain and not path.startswith(allowed):
                             return path == ROBOTS_TXT and self._is_robots_txt(path)
-                    if rules.decide(path) & 1:
+                    elif rules.signs is not None:
+                        signs, starts = rules.signs
+                        words = words_of(octets)
+                        if signs.isdisjoint(words) and not path.startswith(starts):
+                            return True
+                    if rules.decide(path, words) & 1:
                         return True
                     return path == ROBOTS_TXT and self._is_robots_txt(path)
-        except (KeyError, TypeError, UnicodeEncodeError):
-            # Agents that nobody asked for before, or in a list; a URL in octets, or
-            # with surrogates in it, which has none.
+        except (KeyError, IndexError, TypeError, UnicodeEncodeError):
+            # Agents that nobody asked for before, or in a list; a URL without a path, in
+            # octets, or with surrogates in it, which has none.
             pass
         try:
             path = self._path(url)
@@ -253,11 +256,10 @@ class RobotsTxt:
     def _path(self, url: str | bytes) -> str:
         """What of *url* rules are about; raises :exc:`InvalidURL`."""
         if isinstance(url, str):
-            if not url.startswith(self._site):
-                self._site = site_of(url) or _NO_SITE
-                self._site_end = len(self._site) - 1
-            if url.startswith(self._site):
-                return rest_to_match(url[self._site_end :], self.dialect)
+            if not (self._site and url.startswith(f"{self._site}/")):
+                self._site = site_of(url)
+            if self._site:
+                return rest_to_match(url[len(self._site) :], self.dialect)
         return path_to_match(url, self.dialect)
 
     def _refuses(self, path: str, agents: Agents) -> bool:

@@ -47,13 +47,15 @@ _UNRESERVED = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._
 _KEPT = "!&()+,/:;=?@"
 
 
-#: The octets that are the same in every form, in a URL and in a pattern. What
-#: follows the authority in a URL is the path to match as it stands, if it has no
-#: others, no "/." in it, and does not end with "?".
-PLAIN = (_UNRESERVED + _KEPT).encode("ascii")
-_PLAIN_OR_META = PLAIN + b"*$\n"
+# The octets that are the same in every form, in a URL and in a pattern.
+_PLAIN = (_UNRESERVED + _KEPT).encode("ascii")
+_PLAIN_OR_META = _PLAIN + b"*$\n"
+#: ``bytes.translate`` with this leaves octets as they are if all of them are the same in
+#: every form. What follows the authority in a URL is then the path to match as it stands,
+#: if it has no "/." in it, and does not end with "?".
+PLAIN = bytes(octet if octet in _PLAIN else _PLAIN[0] for octet in range(256))
 # Of values between line ends, one that has others, after its line end.
-_ODD = re.compile(b"\n(?![*%b]*[$]?\n)(.+)" % re.escape(PLAIN))
+_ODD = re.compile(b"\n(?![*%b]*[$]?\n)(.+)" % re.escape(_PLAIN))
 
 
 class _Form(NamedTuple):
@@ -179,7 +181,8 @@ def path_to_match(url: str | bytes, dialect: Dialect) -> str:
 def rest_to_match(rest: str, dialect: Dialect) -> str:
     """The same for what follows the authority in a URL, which starts with ``/``."""
     text = _octets(rest)
-    if not (text.encode().translate(None, PLAIN) or "/." in text or text.endswith("?")):
+    octets = text.encode()
+    if octets.translate(PLAIN) == octets and "/." not in text and not text.endswith("?"):
         return text
     if dialect.path_form is PathForm.VERBATIM:
         return _c_string(text.partition("#")[0])
@@ -187,12 +190,12 @@ def rest_to_match(rest: str, dialect: Dialect) -> str:
 
 
 def site_of(url: str) -> str:
-    """Scheme, authority and first slash of *url*, where they are plain to see, else "".
+    """Scheme and authority of *url*, where they and a slash after them are plain to see, else "".
 
-    Of every URL that begins with it, :func:`rest_to_match` tells the path.
+    Of every URL that begins with both, :func:`rest_to_match` tells the path.
     """
     match = _SITE.match(url)
-    return match.group() if match and int(match.group(1) or 0) <= _LAST_PORT else ""
+    return match.group()[:-1] if match and int(match.group(1) or 0) <= _LAST_PORT else ""
 
 
 def is_robots_txt(url: str | bytes, dialect: Dialect) -> bool:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scrapy_rep.rep import matching
 from scrapy_rep.rep.dialects import DIALECTS, GOOGLE, RFC9309, Dialect
 from scrapy_rep.rep.matching import Rule, line_of, refuses
+from scrapy_rep.rep.robotstxt import RobotsTxt
 from scrapy_rep.rep.urls import canonical_patterns, path_to_match
 from tests.rep.plain_matcher import decide, plain_decide, rule_set
 
@@ -353,6 +354,52 @@ def test_the_index_decides_so_by_words(
     dialect: Dialect, drawn: list[tuple[bool, str]], tails: list[str]
 ) -> None:
     assert_as_a_loop_would(dialect, drawn, tails)
+
+
+# Rules that have a word but for the last two; paths that have the words of some, or only
+# nearly so.
+_SHAPES = st.sampled_from(
+    ["/a/i-{}/", "/*/i-{}/", "/a/*/{}.b", "/*.{}$", "/{}?*c=", "/a/*{}", "/i{}", "/i-{}*b"]
+)
+_NUMBERS = st.integers(0, 19)
+_WITH_WORDS = st.lists(st.tuples(st.booleans(), _SHAPES, _NUMBERS), min_size=25, max_size=50)
+_TO_FILL = st.lists(st.tuples(_SHAPES, _NUMBERS, st.sampled_from(["", "x", "/", "a/i-1/x"])))
+
+
+@pytest.mark.once
+@given(drawn=_WITH_WORDS, asked=_TO_FILL)
+@settings(max_examples=150, deadline=None)
+def test_a_file_with_many_wildcards_decides_so(
+    drawn: list[tuple[bool, str, int]], asked: list[tuple[str, int, str]]
+) -> None:
+    lines = [f"{'dis' * (not allow)}allow {shape.format(number)}" for allow, shape, number in drawn]
+    rules = rules_of(*lines)
+    body = "\n".join(f"{rule}" for rule in rules).encode()
+    robots = RobotsTxt.parse(b"User-agent: *\n" + body)
+    # The index is made when something is asked a second time.
+    with patch.object(matching, "_CHECKS_WITHOUT_SIGNS", 1):
+        assert [robots.allowed("http://h/", "a") for _ in range(2)] == [True, True]
+    for shape, number, end in asked:
+        url = "http://h" + shape.format(number).removesuffix("$").replace("*", end) + end
+        decisive = plain_decide(rules, path_to_match(url, RFC9309), RFC9309)
+        assert robots.allowed(url, "a") is not bool(decisive and decisive.refuses)
+
+
+@pytest.mark.parametrize("start", ["/*x", "/", "*.gif"])
+def test_a_rule_without_a_word_may_be_about_all_paths(start: str) -> None:
+    rules = [f"Disallow: /*/item-{number}/" for number in range(30)]
+    robots = RobotsTxt.parse("\n".join(["User-agent: *", *rules, f"Disallow: {start}"]).encode())
+    with patch.object(matching, "_CHECKS_WITHOUT_SIGNS", 1):
+        assert [robots.allowed("http://h/x.gif", "a") for _ in range(3)] == [False] * 3
+
+
+def test_a_site_of_which_many_pages_are_asked_for_gets_the_same_answers() -> None:
+    rules = [f"Disallow: /*/item-{number}/" for number in range(30)]
+    robots = RobotsTxt.parse("\n".join(["User-agent: *", *rules, "Disallow: /no"]).encode())
+    asked = {"/a/item-7/": False, "/item-7/": True, "/a/item-7": True, "/a/item-77/": True}
+    asked |= {"/no-item": False, "/x/no": True, "/a/item-x/item-0/": False}
+    for _ in range(300):
+        assert {path: robots.allowed(f"http://h{path}", "a") for path in asked} == asked
 
 
 def test_a_pattern_is_found_by_a_word_of_it() -> None:

@@ -267,6 +267,25 @@ def test_agents_with_the_same_groups_get_the_same_answers(dialect: Dialect) -> N
 
 
 @BOTH
+@pytest.mark.parametrize(
+    "url",
+    [
+        *("http://h/a", "http://h/b", "http://host/a", "http://host/b", "http://h:8/a"),
+        *("https://h/a", "http://h", "http://h/", "http://h?/a", "http://h#/a", "HTTP://h/a"),
+        *("/a", "//h/a", "//a/b", "\n/a", "\n//a/b", "http://h\n/a", "http://h//a", "a", ""),
+        *("http://h/a%", "http://h/./a", "http://h/a?", "http://h/\xe9", "http://h/\ud800"),
+    ],
+    ids=ascii,
+)
+def test_what_was_asked_before_does_not_matter(url: str, dialect: Dialect) -> None:
+    body = b"User-agent: *\nDisallow: /a\nDisallow: ?\nAllow: /a%$\n"
+    robots = RobotsTxt.parse(body, dialect)
+    assert [robots.allowed("http://h/c", "x") for _ in range(2)] == [True, True]
+    expected = RobotsTxt.parse(body, dialect).verdict(url, "x").allowed
+    assert [robots.allowed(url, "x") for _ in range(2)] == [expected, expected]
+
+
+@BOTH
 def test_more_agents_may_ask_than_are_remembered(dialect: Dialect) -> None:
     names = [f"bot-{chr(97 + i % 26)}{chr(97 + i // 26)}" for i in range(100)]
     body = "".join(f"User-agent: {name}\nDisallow: /{i}$\n" for i, name in enumerate(names))
