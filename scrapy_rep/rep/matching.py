@@ -147,7 +147,7 @@ class RuleSet:
         #: see that no rule refuses a path. ``None`` until there were many checks.
         self.signs: Signs | None = None
         self._without_signs: list[str] | None = None
-        self._checks_until_signs = _CHECKS_WITHOUT_SIGNS
+        self._checks_until_signs = min(len(patterns), _CHECKS_WITHOUT_SIGNS)
         if self._has_wildcards and _FEW < len(patterns) <= _MANY:
             self._without_signs = list(filter(None, compress(patterns, map(not_, allows))))
 
@@ -305,7 +305,8 @@ def _look(patterns: list[str], allows: Sequence[bool], dialect: Dialect) -> Look
 #: with none of these starts, is refused by no rule.
 Signs = tuple[frozenset[bytes], tuple[str, ...]]
 
-# To find signs takes as long as some hundred checks: most sites have fewer pages.
+# To find signs takes as long as they save in about as many checks as there are patterns;
+# after this many, a site has so many pages that it is worth it in any case.
 _CHECKS_WITHOUT_SIGNS = 1_000
 
 
