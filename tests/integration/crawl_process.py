@@ -275,7 +275,3 @@ def main() -> None:
         "seconds_to_close": crawler.spider.seconds_to_close,
     }
     json.dump(result, sys.stdout)
-
-
-if __name__ == "__main__":
-    main()

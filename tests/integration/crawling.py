@@ -6,12 +6,15 @@ import asyncio
 import gzip
 import json
 import subprocess
-import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from scrapy_rep.tools.demo.server import Answer, Asked, Site, http_response
+from tests import forking
+from tests.integration import crawl_process
+
+ROOT = Path(__file__).parents[2]
 
 PAGE = http_response(200, b"<html>a page</html>", [("Content-Type", "text/html")])
 #: Refuses what starts with "/no".
@@ -69,14 +72,8 @@ class Job:
 
     def start(self, *, timeout: float = 100) -> subprocess.CompletedProcess[str]:
         """The same, whatever comes of it."""
-        return subprocess.run(
-            [sys.executable, "-m", "tests.integration.crawl_process"],
-            cwd=Path(__file__).parents[2],
-            input=json.dumps(self.__dict__),
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            check=False,
+        return forking.run(
+            crawl_process.main, cwd=ROOT, types=json.dumps(self.__dict__), timeout=timeout
         )
 
 

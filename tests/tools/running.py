@@ -1,4 +1,8 @@
-"""``scrapy robots``, as anyone runs it: in a process, in a pipe or in a terminal."""
+"""``scrapy robots`` in a process, in a pipe or in a terminal.
+
+The process has Scrapy imported when it begins; ``tests/test_docs.py`` types commands as
+anyone does.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +20,8 @@ import pytest
 from scrapy.cmdline import execute
 from scrapy.settings import Settings
 
+from tests import forking
+
 Done = subprocess.CompletedProcess[str]
 
 
@@ -27,18 +33,14 @@ def environment(**changes: str) -> dict[str, str]:
     return {**os.environ, "PYTHONIOENCODING": "utf-8", **changes}
 
 
+def execute_robots(*arguments: str) -> None:
+    """``scrapy robots`` with *arguments* and the settings of the project here."""
+    execute(["scrapy", "robots", *arguments])
+
+
 def robots(cwd: Path, *arguments: str, types: str = "", **changes: str) -> Done:
     """``scrapy robots`` in a pipe, with *types* on its standard input."""
-    return subprocess.run(
-        command(*arguments),
-        cwd=cwd,
-        env=environment(**changes),
-        input=types,
-        capture_output=True,
-        encoding="utf-8",
-        timeout=60,
-        check=False,
-    )
+    return forking.run(execute_robots, *arguments, cwd=cwd, env=environment(**changes), types=types)
 
 
 def from_json(done: Done) -> list[dict[str, Any]]:
@@ -68,13 +70,12 @@ def in_a_terminal(
     )
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, int(columns), 0, 0))
-    process = subprocess.Popen(
-        command(*arguments),
+    process = forking.start(
+        execute_robots,
+        *arguments,
         cwd=cwd,
         env=environment(TERM="xterm", **changes),
-        stdin=theirs,
-        stdout=theirs,
-        stderr=theirs,
+        streams=[theirs] * 3,
     )
     os.close(theirs)
     shown = b""
@@ -91,4 +92,4 @@ def in_a_terminal(
             os.write(ours, types.encode())
             types = ""
     os.close(ours)
-    return process.wait(30), shown.decode().replace("\r\n", "\n")
+    return forking.end_of(process, 30), shown.decode().replace("\r\n", "\n")

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,20 +13,8 @@ from scrapy_rep.tools.demo.results import SiteResult
 from scrapy_rep.tools.demo.server import Asked, Site
 from scrapy_rep.tools.demo.serving import ServedSite
 from scrapy_rep.tools.demo.sites import DemoSite, Says, allowed, demo_sites, refused
-
-Done = subprocess.CompletedProcess[str]
-
-
-def run_python(*arguments: str, cwd: Path, **environment: str) -> Done:
-    return subprocess.run(
-        [sys.executable, *arguments],
-        cwd=cwd,
-        env={**os.environ, "PYTHONIOENCODING": "utf-8", **environment},
-        capture_output=True,
-        encoding="utf-8",
-        timeout=60,
-        check=False,
-    )
+from tests import forking
+from tests.tools.running import Done, robots
 
 
 def run_script(script: str, cwd: Path) -> Done:
@@ -38,7 +23,11 @@ def run_script(script: str, cwd: Path) -> Done:
         "import sys\nfrom scrapy_rep.tools.demo import crawl, run\n"
         "from scrapy_rep.tools.demo.sites import *\n"
     )
-    return run_python("-c", prelude + script, cwd=cwd)
+    return forking.run(run_source, prelude + script, cwd=cwd)
+
+
+def run_source(source: str) -> None:
+    exec(source, {})
 
 
 # -- all of it ------------------------------------------------------------------
@@ -47,7 +36,7 @@ def run_script(script: str, cwd: Path) -> Done:
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Done:
     """A run in an empty directory."""
-    return run_python("-m", "scrapy", "robots", "demo", cwd=tmp_path_factory.mktemp("empty"))
+    return robots(tmp_path_factory.mktemp("empty"), "demo")
 
 
 def test_demo_ends_well(demo: Done) -> None:
@@ -159,9 +148,7 @@ def test_a_project_changes_nothing(demo: Done, tmp_path: Path, first_line: str) 
     (tmp_path / "odd_settings.py").write_text(ODD_SETTINGS.format(first_line=first_line))
     # Nor does the environment: a proxy that nobody answers at.
     closed = "http://127.0.0.1:9"
-    done = run_python(
-        "-m", "scrapy", "robots", "demo", cwd=tmp_path, http_proxy=closed, no_proxy=""
-    )
+    done = robots(tmp_path, "demo", http_proxy=closed, no_proxy="")
     assert done.stderr == ""
     assert done.returncode == 0
     assert not (tmp_path / "odd.log").exists()

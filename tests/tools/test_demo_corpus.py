@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 
@@ -11,6 +9,7 @@ import pytest
 
 from scrapy_rep.tools.demo.corpus import read_sites
 from scrapy_rep.tools.demo.sites import Page, Says
+from tests.tools.running import Done, robots
 
 MEMBERS = {
     "a.example": b"User-agent: *\nDisallow: /private/*.pdf$\nAllow: /private/open\n",
@@ -33,15 +32,8 @@ def archive(tmp_path: Path) -> Path:
     return path
 
 
-def run_corpus(archive: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "scrapy", "robots", "demo", "--corpus", archive.name, *arguments],
-        cwd=archive.parent,
-        capture_output=True,
-        encoding="utf-8",
-        timeout=60,
-        check=False,
-    )
+def run_corpus(archive: Path, *arguments: str) -> Done:
+    return robots(archive.parent, "demo", "--corpus", archive.name, *arguments)
 
 
 def test_all_of_a_small_archive(archive: Path) -> None:

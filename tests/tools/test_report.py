@@ -12,20 +12,21 @@ import pytest
 from scrapy_rep.stores.sqlite import SqliteStore
 from tests.report.pages import Page, read
 from tests.stores.examples import Clock, run
-from tests.tools.running import environment, in_a_terminal
+from tests.tools.running import Done, command, environment, in_a_terminal, robots
 from tests.tools.test_cache import DEFAULT, HOSTILE, copied, examples, failing, fill
 
-Done = subprocess.CompletedProcess[bytes]
 
-
-def command(*arguments: str) -> list[str]:
-    return [sys.executable, "-m", "scrapy", "robots", "report", *arguments]
-
-
-def report(cwd: Path, *arguments: str, **changes: str) -> Done:
+def report(cwd: Path, *arguments: str) -> Done:
     """``scrapy robots report`` in a pipe."""
+    return robots(cwd, "report", *arguments)
+
+
+def from_a_new_python(
+    cwd: Path, *arguments: str, **changes: str
+) -> subprocess.CompletedProcess[bytes]:
+    """The same, with changes in the environment that Python heeds when it starts."""
     return subprocess.run(
-        command(*arguments),
+        command("report", *arguments),
         cwd=cwd,
         env=environment(**changes),
         stdin=subprocess.DEVNULL,
@@ -46,8 +47,8 @@ def test_the_store_of_the_project(filled: Path) -> None:
     done = report(filled)
     page = read(filled / "robots.html")
     octets = (filled / "robots.html").stat().st_size
-    assert done.stdout.decode() == f"robots.html: 6 origins, {octets} octets\n"
-    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.stdout == f"robots.html: 6 origins, {octets} octets\n"
+    assert (done.returncode, done.stderr) == (0, "")
     # By host; what only a crawl knows is left out.
     assert [row["standing"] for row in page.rows.values()] == [
         "due",
@@ -93,7 +94,7 @@ def test_another_store_to_another_file(tmp_path: Path, spelling: str) -> None:
 @pytest.mark.once
 def test_standard_output(filled: Path) -> None:
     # Whatever Python makes of the pipe's encoding.
-    done = report(filled, "-o", "-", PYTHONIOENCODING="ascii")
+    done = from_a_new_python(filled, "-o", "-", PYTHONIOENCODING="ascii")
     assert (done.returncode, done.stderr) == (0, b"")
     assert len(Page(done.stdout.decode("utf-8")).rows) == 6
     assert not (filled / "robots.html").exists()
@@ -105,7 +106,7 @@ def test_a_reader_who_has_seen_enough(filled: Path) -> None:
     body = b"Disallow: /" + b"a" * 190
     fill(filled / DEFAULT, copied("https://long.example", now, b"\n".join([body] * 2000)))
     with subprocess.Popen(
-        command("-o", "-"), cwd=filled, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        command("report", "-o", "-"), cwd=filled, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as process:
         assert process.stdout is not None
         assert process.stderr is not None
@@ -159,8 +160,8 @@ def test_nothing_is_known(tmp_path: Path) -> None:
     run(SqliteStore(tmp_path / "empty.sqlite", Clock()).close())
     for store in ([], ["missing.sqlite"], ["empty.sqlite"]):
         done = report(tmp_path, *store)
-        assert (done.returncode, done.stdout) == (1, b"")
-        assert done.stderr.startswith(b"Nothing is known: /")
+        assert (done.returncode, done.stdout) == (1, "")
+        assert done.stderr.startswith("Nothing is known: /")
     assert not (tmp_path / "robots.html").exists()
     assert not (tmp_path / "missing.sqlite").exists()
 
@@ -178,22 +179,22 @@ def test_nothing_is_known(tmp_path: Path) -> None:
 )
 def test_what_is_wrong(filled: Path, words: str, message: str) -> None:
     done = report(filled, *words.split())
-    assert (done.returncode, done.stdout) == (2, b"")
-    assert message in done.stderr.decode().splitlines()[-1]
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr.splitlines()[-1]
 
 
 @pytest.mark.once
 def test_without_the_template_engine(filled: Path) -> None:
     (filled / "jinja2.py").write_text("raise ImportError('no module named jinja2')")
-    done = report(filled, PYTHONPATH=str(filled) + ":" + ":".join(sys.path))
+    done = from_a_new_python(filled, PYTHONPATH=str(filled) + ":" + ":".join(sys.path))
     assert done.returncode == 2
     assert b"Jinja2 is needed (no module named jinja2): pip install 'scrapy-rep[report]'" in (
         done.stderr
     )
 
 
-def test_the_help_reads_as_documentation() -> None:
-    done = subprocess.run(command("--help"), capture_output=True, text=True, check=True)
+def test_the_help_reads_as_documentation(tmp_path: Path) -> None:
+    done = report(tmp_path, "--help")
     for text in (
         "scrapy robots report [STORE] [-o FILE]",
         "Exit codes: 0 the page",
