@@ -28,8 +28,8 @@ EVERYONE = "*"
 Agents = str | Sequence[str]
 
 _TOKEN = re.compile(r"[A-Za-z0-9_-]+")
-_TOKEN_OCTETS = re.compile(rb"[A-Za-z0-9_-]*")
-_TOKEN_OCTETS_NO_DIGITS = re.compile(rb"[A-Za-z_-]*")
+_TOKEN_OCTETS = re.compile(rb"[A-Za-z0-9_-]+")
+_TOKEN_OCTETS_NO_DIGITS = re.compile(rb"[A-Za-z_-]+")
 # Leniency of the reference library: "* something" is everyone, too.
 _EVERYONE_VALUE = re.compile(rb"\*(?:[ \t\n\v\f\r].*)?", re.DOTALL)
 # A crawler that looks like a browser names itself in a comment, RFC 9309 §2.2.1:

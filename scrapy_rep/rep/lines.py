@@ -299,7 +299,8 @@ def _end_of_last_line_of_utf16(body: bytes, max_size: int, encoding: str) -> int
         # Not where it is half of one character and half of the next.
         while found >= 0 and found % 2:
             found = body.rfind(line_end, 0, found + 1)
-        ends.append(found + 2)
+        if found >= 0:
+            ends.append(found + 2)
     return max(ends)
 
 
@@ -308,13 +309,11 @@ def _without_mark(body: bytes, dialect: Dialect) -> bytes:
     if dialect.utf16:
         for mark, encoding in _UTF16_MARKS:
             if body.startswith(mark):
-                text = body[len(mark) :].decode(encoding, "replace")
-                return text.encode("utf-8", "surrogatepass")
+                return body[len(mark) :].decode(encoding, "replace").encode()
     # Leniency of the reference library: part of a mark is skipped as well.
-    if body[:1] == codecs.BOM_UTF8[:1]:
-        for length in (3, 2, 1):
-            if body.startswith(codecs.BOM_UTF8[:length]):
-                return body[length:]
+    for length in (3, 2, 1):
+        if body.startswith(codecs.BOM_UTF8[:length]):
+            return body[length:]
     return body
 
 

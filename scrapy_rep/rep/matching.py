@@ -499,9 +499,6 @@ class _Wildcards:
         # Of a run of grams, the first or the last stands for all.
         frequency = Counter([gram for choice in choices for _, _, gram, _ in choice])
         for wildcard, choice in zip(wildcards, choices, strict=True):
-            if not choice:
-                self._loose.append(wildcard)
-                continue
             sieve, piece, _, start = min(choice, key=lambda choice: frequency[choice[2]])
             by_gram = self._filed.setdefault(sieve, {})
             for place in range(start, start + sieve.stride):
@@ -575,10 +572,9 @@ def _choices(wildcard: Wildcard, sieves: Sequence[_Sieve]) -> list[_Choice]:
         pieces = long or (max(pieces, key=len),)
     choices: list[_Choice] = []
     for piece in pieces:
-        for sieve in sieves:
-            if len(piece) >= sieve.least:
-                size = sieve.size
-                choices.append((sieve, piece, piece[-size:], len(piece) - sieve.least))
-                choices.append((sieve, piece, piece[:size], 0))
-                break
+        # The last sieve takes any piece, and none is empty: a pattern that ends with
+        # "*" has others.
+        sieve = next(sieve for sieve in sieves if len(piece) >= sieve.least)
+        choices.append((sieve, piece, piece[-sieve.size :], len(piece) - sieve.least))
+        choices.append((sieve, piece, piece[: sieve.size], 0))
     return choices

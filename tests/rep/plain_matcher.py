@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from unittest.mock import patch
 
+from scrapy_rep.rep import matching
 from scrapy_rep.rep.dialects import Dialect, Precedence
-from scrapy_rep.rep.matching import Rule, RuleSet, line_of
+from scrapy_rep.rep.matching import Rule, RuleSet, line_of, refuses
 from scrapy_rep.rep.urls import canonical_patterns
 
 
@@ -16,10 +18,21 @@ def rule_set(rules: Sequence[Rule], dialect: Dialect) -> RuleSet:
     return RuleSet(lines, patterns, allows, dialect)
 
 
-def decide(rules: Sequence[Rule], path: str, dialect: Dialect) -> Rule | None:
-    """The rule that :func:`rule_set` says."""
-    line = line_of(rule_set(rules, dialect).decide(path))
-    return next((rule for rule in rules if rule.line == line), None)
+def decide(
+    rules: Sequence[Rule], path: str, dialect: Dialect, index: RuleSet | None = None
+) -> Rule | None:
+    """The rule that *index* over *rules* says, which no other way to decide contradicts."""
+    if index is None:
+        index = rule_set(rules, dialect)
+    line = line_of(index.decide(path))
+    # Long paths are looked through in another way.
+    with patch.object(matching, "_LONG_PATH", 0):
+        assert line_of(index.decide(path)) == line
+    rule = next((rule for rule in rules if rule.line == line), None)
+    patterns = canonical_patterns([rule.value for rule in rules], dialect)
+    refused = refuses(path, patterns, [rule.allow for rule in rules], dialect)
+    assert refused is bool(rule and rule.refuses)
+    return rule
 
 
 def plain_decide(rules: Sequence[Rule], path: str, dialect: Dialect) -> Rule | None:

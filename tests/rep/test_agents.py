@@ -11,7 +11,7 @@ from scrapy_rep.rep.agents import (
     preferences,
     token_of_user_agent,
 )
-from scrapy_rep.rep.dialects import GOOGLE, RFC9309, Dialect
+from scrapy_rep.rep.dialects import GOOGLE, KOSTER1994, KOSTER1996, RFC9309, Dialect
 
 BOTH = pytest.mark.parametrize("dialect", [RFC9309, GOOGLE], ids=lambda dialect: dialect.name)
 
@@ -43,6 +43,13 @@ def test_a_name_ends_at_the_first_octet_that_no_token_has(
 @pytest.mark.parametrize("value", [b"", b"/1.0", b"\xe9", b".", b" foo", b"\0foo"], ids=repr)
 def test_a_name_may_be_nobodys(value: bytes, dialect: Dialect) -> None:
     assert group_name(value, dialect) == ""
+
+
+@pytest.mark.parametrize("dialect", [KOSTER1996, KOSTER1994], ids=lambda dialect: dialect.name)
+def test_before_there_were_tokens_a_name_is_all_of_a_value(dialect: Dialect) -> None:
+    assert group_name("Café Bot/1.0".encode(), dialect) == "Café Bot/1.0"
+    # Octets that are no UTF-8 are no reason to raise.
+    assert group_name(b"Caf\xe9 Bot", dialect) == "Caf\\xe9 Bot"
 
 
 @BOTH

@@ -14,7 +14,7 @@ from scrapy_rep.rep.dialects import (
     RFC9309,
     Dialect,
 )
-from scrapy_rep.rep.differences import POINTS, Differences, class_of_difference
+from scrapy_rep.rep.differences import POINTS, Differences, GoogleReading, class_of_difference
 from scrapy_rep.rep.robotstxt import RobotsTxt
 from tests.rep.generated_files import SEED_SIZE, generated
 
@@ -44,11 +44,94 @@ def test_differences_of_dialects(
     assert Differences(body.encode()).from_dialect(url, "Bot", other) == points
 
 
+ALL = "User-agent: *\nDisallow: "
+UTF16 = (ALL + "/a").encode("utf-16")
+LONG = b"#" * 512_000 + b"\n" + ALL.encode() + b"/a"
+
+
+@pytest.mark.parametrize(
+    ("body", "url", "point"),
+    [
+        ("", "page", "a URL that cannot be parsed"),
+        (ALL + "/a", r"https://h\a", "where a path begins"),
+        (ALL + "/a/b$", r"https://h/a\b", "where a path begins"),
+        (ALL + "/a$", "\x01 https://h/a \n", "where a path begins"),
+        (ALL + "/ab", "https://h/a\tb", "where a path begins"),
+        (ALL + "/a$", r"https://h\a#b", "where a path begins"),
+        (ALL + "/?a", "https:\t//h?a?", "where a path begins"),
+        (ALL + "/%c3%a9", "/%c3%a9", "hexadecimal case"),
+        (ALL + "/%2f%5B", "/%2f%5b", "hexadecimal case"),
+        (ALL + "/%CF", "/%cF", "hexadecimal case"),
+        (ALL + "/%CF", "/%Cf", "hexadecimal case"),
+        (ALL + "/X!X$", r"HTTPS://h\X!X", "where a path begins"),
+        (ALL + "/X!$", r"https://h\X!", "where a path begins"),
+        (ALL + "/é", "/é", "octets outside ASCII"),
+        (ALL + "/%ED%A0%80", "/\ud800", "octets outside ASCII"),
+        (ALL + "/a%20b", "/a b", "characters that a URL cannot carry"),
+        (ALL + "/a b", "/a%20b", "characters that a URL cannot carry"),
+        (ALL + "/a%00b", "/a\0b", "characters that a URL cannot carry"),
+        (ALL + "/%7Ea", "/~a", "percent-encoded unreserved characters"),
+        (ALL + "/a%2Ab", "/a*b", "``%2A`` and ``%24``"),
+        (ALL + "/a$b", "/a%24b", "``%2A`` and ``%24``"),
+        (ALL + "/b$", "/a/../b", "dot segments"),
+        (ALL + "/a/b$", "/a/./b", "dot segments"),
+        (ALL + "/a/$", "/a/b/..", "dot segments"),
+        (ALL + "/a/$", "/a/.", "dot segments"),
+        (ALL + "/c?/../d$", "/a/b/../../../c?/../d", "dot segments"),
+        (ALL + "/a$", "/a?", "empty query"),
+        (ALL + "/", "/robots.txt", "``/robots.txt`` itself"),
+        ("User-agent: Bot2\nDisallow: /", "/a", "digits in product tokens"),
+        (ALL + "\nDisallowed: /", "/a", "keys by prefix"),
+        (ALL + "/a\0b", "/a", "NUL"),
+        (ALL + "/" + "a" * 17_000, "/" + "a" * 16_999, "line length"),
+        (LONG, "/a", "file size"),
+        (UTF16, "/a", "UTF-16"),
+    ],
+)
+def test_each_point_makes_a_difference(body: str | bytes, url: str, point: str) -> None:
+    octets = body if isinstance(body, bytes) else body.encode()
+    for dialect, other in ((RFC9309, GOOGLE), (GOOGLE, RFC9309)):
+        assert Differences(octets, dialect).from_dialect(url, "Bot2", other) == (point,)
+
+
+@pytest.mark.parametrize(
+    ("body", "url", "wanted", "points"),
+    [
+        (ALL, "/a", (True, 0), ("rules without a value",)),
+        (ALL + "/", "/robots.txt", (True, 0), ("``/robots.txt`` itself",)),
+        (ALL + "/", "page", (False, 0), ("a URL that cannot be parsed",)),
+        (ALL + "/a/b", "/a/b", (True, 0), ()),
+        (
+            ALL + "/a\nDisallow: /%61b",
+            "/ab",
+            (False, 3),
+            ("percent-encoded unreserved characters",),
+        ),
+    ],
+)
+def test_the_deciding_line_may_be_the_difference(
+    body: str, url: str, wanted: tuple[bool, int], points: tuple[str, ...]
+) -> None:
+    reading = GoogleReading(body.encode())
+    assert reading.explain(url.encode(), "Bot", wanted, line=True) == points
+
+
 def test_several_points_are_needed() -> None:
     body = "User-agent: M1\nDisallow: /%61\n\nUser-agent: M\nAllow: /\n"
     assert Differences(body.encode()).from_dialect("/a", "M1", GOOGLE) == (
         "percent-encoded unreserved characters",
         "digits in product tokens",
+    )
+    # In a query, "\\" is no "/".
+    query = (ALL + "/a?b%5Cc").encode()
+    assert Differences(query).from_dialect(r"https://h\a?b\c", "Bot", GOOGLE) == (
+        "where a path begins",
+        "characters that a URL cannot carry",
+    )
+    # The last octet of "à" is a space in Latin-1.
+    assert Differences((ALL + "/à$").encode()).from_dialect(r"https://h\à", "Bot", GOOGLE) == (
+        "where a path begins",
+        "octets outside ASCII",
     )
 
 
@@ -72,6 +155,15 @@ def test_several_points_are_needed() -> None:
 )
 def test_answers_of_somebody_else(body: str, url: str, allowed: bool, known: str | None) -> None:
     assert class_of_difference(body.encode(), url, "Bot", allowed) == known
+
+
+def test_several_points_of_an_older_standard_or_a_newer_one() -> None:
+    body = b"User-agent: *\nDisallow: /*.pdf\nDisalow: /a.pdf\n"
+    assert class_of_difference(body, "/a.pdf", "Bot", True) == "wildcards; misspelled keys"
+    blank = b"User-agent: *\n\nDisallow: /*.pdf\n"
+    assert (
+        class_of_difference(blank, "/a.pdf", "Bot", False, KOSTER1996) == "wildcards; blank lines"
+    )
 
 
 def test_the_reading_at_hand_need_not_be_the_default() -> None:

@@ -98,6 +98,7 @@ def test_a_rule_without_a_value() -> None:
 def test_no_url() -> None:
     found = explained("User-agent: *\nDisallow: /\n", "no url")
     assert (found.verdict.reason, found.path, found.rules) == (Reason.INVALID_URL, None, ())
+    assert (found.agent, found.groups) == ("*", ((("*", 1),),))
 
 
 def test_the_path_is_that_which_is_compared() -> None:

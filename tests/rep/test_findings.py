@@ -99,6 +99,44 @@ def test_what_is_said_of_a_line_in_a_group(line: str, found: dict[str, list[str]
             assert kinds(body, dialect) == [(3, kind) for kind in expected], name
 
 
+@pytest.mark.parametrize(
+    ("line", "kind", "sentence"),
+    [
+        ("X\x1bY: /", K.UNKNOWN_FIELD, 'The field "X\\x1bY" is unknown: the line is ignored.'),
+        (
+            "DISSALLOW: /",
+            K.TYPO,
+            'The misspelling "DISSALLOW" counts as Disallow here, not everywhere.',
+        ),
+        (
+            "Allowed: /",
+            K.KEY_BY_START,
+            '"Allowed" counts as Allow because it starts so; elsewhere it is unknown.',
+        ),
+        (
+            "Disallow: /" + "a" * 16_660,
+            K.LINE_TOO_LONG,
+            "The line has 16671 octets, of which the first 16663 are read.",
+        ),
+        (
+            "User-agent: y2k",
+            K.CUT_NAME,
+            'Only "y" counts: a name has no octet but letters, digits, "-" and "_".',
+        ),
+        ("Visit-time: 0100-0100", K.MALFORMED, "It begins and ends at the same time."),
+    ],
+    ids=lambda value: value.value if isinstance(value, FindingKind) else "",
+)
+def test_a_sentence_names_what_it_is_about(line: str, kind: FindingKind, sentence: str) -> None:
+    assert sentences(f"User-agent: x\n{line}\nDisallow: /\n", kind, GOOGLE) == [sentence]
+
+
+def test_each_line_is_looked_at() -> None:
+    body = "User-agent: x\nfoo: 1\n\nDissallow: /y\nbar: 2\nDisallow /x\n"
+    expected = [(2, "unknown-field"), (4, "typo"), (5, "unknown-field"), (6, "missing-colon")]
+    assert kinds(body) == expected
+
+
 def test_octets_that_are_not_utf8() -> None:
     body = b"User-agent: x\nDisallow: /caf\xe9\nDisallow: /a # caf\xe9\nDisallow: /caf\xc3\xa9\n"
     assert kinds(body) == [(2, "not-utf-8")]
@@ -109,6 +147,7 @@ def test_octets_that_are_not_utf8() -> None:
     ("mark", "encoding", "dialect", "kind"),
     [
         (codecs.BOM_UTF8, "utf-8", RFC9309, "byte-order-mark"),
+        (codecs.BOM_UTF8[:1], "utf-8", RFC9309, "byte-order-mark"),
         (codecs.BOM_UTF8[:2], "utf-8", GOOGLE, "byte-order-mark"),
         (codecs.BOM_UTF16_LE, "utf-16-le", RFC9309, "utf-16"),
         (codecs.BOM_UTF16_BE, "utf-16-be", KOSTER1994, "utf-16"),
@@ -159,6 +198,8 @@ def test_a_record_in_no_group() -> None:
         "Crawl-delay: 1\nSitemap: https://example.com/\nHost: example.com\nUser-agent: *\nAllow:\n"
     )
     assert kinds(body) == [(1, "record-outside-group")]
+    # Of what nobody knows, nobody knows whether it is about somebody.
+    assert kinds("foo: 1\nUser-agent: *\nAllow:\n") == [(1, "unknown-field")]
 
 
 @pytest.mark.parametrize(
@@ -232,15 +273,42 @@ def test_a_record_that_ends_no_group(dialect: Dialect) -> None:
         ("Allow: /index.html|Allow: /index.html*|Disallow: /x", RFC9309, []),
         ("Allow: /a/index.html|Disallow: /|Disallow: /a/bc", RFC9309, []),
         ("Disallow:|Disallow:", GOOGLE, []),
-        ("Disallow: a|Disallow: a", RFC9309, [(2, "never-matches", 0), (3, "never-matches", 0)]),
+        ("Disallow: a|Disallow: a", RFC9309, [(2, "never-matches"), (3, "never-matches")]),
+        ("Disallow: /*X|Disallow: /ab", RFC9309, []),
+        # Where the longest match decides: of rules of one type, with none of the other between.
+        ("Disallow: /|Allow: /a|Allow: /a/b", RFC9309, [(4, "redundant", 3)]),
+        ("Disallow: /|Allow: /a|Allow: /a/b|Disallow: /xy", RFC9309, []),
+        # "/x/index.html" allows "/x/$", which is as long as "/x/y".
+        ("Disallow: /x/|Disallow: /x/y|Allow: /x/index.html", RFC9309, []),
+        # Where the first match decides: of several above, the first.
+        (
+            "Disallow: /|Allow: /a|Disallow: /a/b|Allow: /a/b/c",
+            KOSTER1996,
+            [(3, "shadowed", 2), (4, "redundant", 2), (5, "shadowed", 2)],
+        ),
+        (
+            "Allow: /|Disallow: /a|Disallow: /a/b|Allow: /a/b/c",
+            KOSTER1996,
+            [(3, "shadowed", 2), (4, "shadowed", 2), (5, "redundant", 2)],
+        ),
+        (
+            "Disallow: /|Disallow: /a|Disallow: /a/b",
+            KOSTER1996,
+            [(3, "redundant", 2), (4, "redundant", 2)],
+        ),
+        (
+            "Allow: /|Allow: /a|Allow: /a/b",
+            KOSTER1996,
+            [(3, "redundant", 2), (4, "redundant", 2)],
+        ),
     ],
 )
 def test_rules_without_effect(
-    rules: str, dialect: Dialect, found: list[tuple[int, str, int]]
+    rules: str, dialect: Dialect, found: list[tuple[int | str, ...]]
 ) -> None:
     body = "User-agent: x\n" + rules.replace("|", "\n")
     findings = [f for f in RobotsTxt.parse(body.encode(), dialect).findings if f.kind in USELESS]
-    assert [(f.line, f.kind.value, *(f.details or (0,))) for f in findings][: len(found)] == found
+    assert [(f.line, f.kind.value, *f.details) for f in findings][: len(found)] == found
     assert bool(findings) is bool(found)
 
 
@@ -248,9 +316,12 @@ USELESS = {K.NEVER_MATCHES, K.DUPLICATE, K.SHADOWED, K.REDUNDANT}
 
 
 def test_what_rules_of_another_group_may_change_is_not_said() -> None:
-    body = "User-agent: x\nDisallow: /a\nDisallow: /ab\nUser-agent: X\nAllow: /*b\n"
-    assert "redundant" not in [kind for _, kind in kinds(body)]
-    assert "redundant" in [kind for _, kind in kinds(body.replace("X", "y"))]
+    ours = "User-agent: x\nDisallow: /a\nDisallow: /ab\n"
+    theirs, others = "User-agent: X\nAllow: /*b\n", "User-agent: z\nDisallow: /c\n"
+    for groups in ((ours, theirs), (ours, theirs, others), (ours, others, theirs)):
+        body = "".join(groups)
+        assert "redundant" not in [kind for _, kind in kinds(body)]
+        assert "redundant" in [kind for _, kind in kinds(body.replace("X", "y"))]
 
 
 _PATTERNS = st.lists(

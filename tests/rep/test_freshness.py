@@ -90,6 +90,7 @@ EXPIRES_IN_AN_HOUR = (("expires", date(NOW + HOUR)),)
         ((("cache-control", "s-maxage=600"),), DAY, DAY, 7 * DAY),
         ((("cache-control", 'ext="max-age=600, no-store"'),), DAY, DAY, 7 * DAY),
         ((("cache-control", "x-max-age=600"),), DAY, DAY, 7 * DAY),
+        ((("cache-control", "max-age\v=600"),), DAY, DAY, 7 * DAY),
         # Not closed: what is in the string cannot be known.
         ((("cache-control", 'ext="a, max-age=600'),), DAY, DAY, 7 * DAY),
         ((("date", date(NOW - HOUR)), ("etag", '"1"')), DAY, DAY, 7 * DAY),
@@ -130,6 +131,7 @@ EXPIRES_IN_AN_HOUR = (("expires", date(NOW + HOUR)),)
         ((("cache-control", 'max-age="600'),), 300, 300, 300),
         ((("cache-control", 'max-age="'),), 300, 300, 300),
         ((("cache-control", "max-age=600; public"),), 300, 300, 300),
+        ((("cache-control", "max-age=\f600"),), 300, 300, 300),
         ((("cache-control", "max-age=600, max-age=700"),), 300, 300, 300),
         ((("cache-control", "max-age=6"), ("cache-control", "max-age=7")), 300, 300, 300),
         ((("cache-control", "max-age=600, max-age=x"),), 300, 300, 300),
@@ -228,6 +230,19 @@ def test_bounds(
         headers = (("cache-control", f"max-age={max_age_header:.0f}"),)
     bounds = Bounds(min_age=min_age, max_age=max_age)
     assert lifetime(copy(headers=headers), dialect, bounds) == expected
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        (("cache-control", "no-store"),),
+        (("cache-control", "max-age=600, max-age=700"),),
+        (("expires", date(NOW - DAY)),),
+        (("expires", "0"),),
+    ],
+)
+def test_what_is_stale_at_once_is_used_once(headers: Headers) -> None:
+    assert lifetime(copy(headers=headers), RFC9309, Bounds(min_age=0)) == 0.001
 
 
 def test_a_copy_is_fresh_from_when_it_was_confirmed() -> None:
@@ -481,6 +496,7 @@ def test_a_file_is_never_confirmed_before_it_was_fetched() -> None:
         ((ETAG,), (("etag", '"v2"'),), False),
         ((MODIFIED,), (), True),
         ((MODIFIED,), (ETAG,), False),
+        ((MODIFIED,), (("etag", ""),), True),
     ],
 )
 def test_a_304_with_another_etag_is_about_another_file(
@@ -500,11 +516,12 @@ def test_a_304_with_another_etag_is_about_another_file(
         (facts(copy()), FetchResult("https://example.org/robots.txt", 304), True),
         (facts(copy()), FetchResult(URL, 304, failure=Failure.NO_ANSWER), True),
         (facts(copy(404)), FetchResult(URL, 304), True),
+        (facts(copy(300)), FetchResult(URL, 304), True),
         (facts(copy(failure=Failure.TOO_MANY_REDIRECTS)), FetchResult(URL, 304), True),
         (facts(outage=outage()), FetchResult(URL, 304), True),
         (None, FetchResult(URL, 304), True),
     ],
-    ids=["unasked", "other URL", "broken", "no file", "a redirect", "no copy", "nothing"],
+    ids=["unasked", "other URL", "broken", "404", "300", "a redirect", "no copy", "nothing"],
 )
 def test_a_304_that_confirms_nothing(
     known: Facts | None, result: FetchResult, conditional: bool
@@ -513,6 +530,11 @@ def test_a_304_that_confirms_nothing(
     assert after.copy == (known.copy if known else None)
     assert after.outage is not None
     assert after.outage.result is result
+
+
+def test_a_request_is_taken_for_a_plain_one_unless_told_otherwise() -> None:
+    after = learn(facts(copy()), ORIGIN, FetchResult(URL, 304), Access.UNREACHABLE, NOW)
+    assert after.outage is not None
 
 
 def test_a_304_that_confirms_is_no_matter_of_overrides() -> None:
@@ -818,6 +840,7 @@ def test_an_outage_that_keeps_out_to_this_reader_is_not_given_up() -> None:
     known = facts(None, Outage(FetchResult(URL, 403), NOW - MONTH, NOW, 700))
     assert seen(known, 1, RFC9309) == "given up: unavailable"
     assert seen(known, 1, KOSTER1996) == "refused: unreachable"
+    assert seen(known, 1, overrides={403: Access.DISALLOWED}) == "refused: unreachable"
 
 
 # -- the same facts, other readers ----------------------------------------------
@@ -869,6 +892,7 @@ def test_facts_without_any_are_nothing() -> None:
         (facts(copy(age=HOUR), outage()), RFC9309, MINUTE),
         (facts(copy(404, age=DAY - 30), outage()), RFC9309, 30),
         (facts(copy(404, age=DAY - 90), outage(last=MINUTE)), RFC9309, 90),
+        (facts(copy(404, age=DAY), outage()), RFC9309, MINUTE),
         (facts(copy(age=3 * DAY), outage(last=MINUTE)), RFC9309, DAY),
         (facts(None, outage()), RFC9309, MINUTE),
         (facts(None, outage(MONTH)), RFC9309, MINUTE),
@@ -877,13 +901,16 @@ def test_facts_without_any_are_nothing() -> None:
         (None, RFC9309, 0),
         (facts(copy(age=DAY)), RFC9309, 0),
         (facts(None, outage(last=MINUTE)), RFC9309, 0),
+        (facts(None, outage(MONTH + DAY + MINUTE, DAY + MINUTE)), RFC9309, 0),
+        (facts(copy(age=3 * DAY), outage(last=DAY + MINUTE)), RFC9309, 0),
         (facts(copy(), outage()), KOSTER1994, MINUTE),
         (facts(copy(), outage(last=MINUTE)), KOSTER1994, math.inf),
     ],
 )
 def test_until(known: Facts | None, dialect: Dialect, until: float) -> None:
     judgement = judge(known, dialect, None, Bounds(min_age=0), NOW)
-    assert judgement.until == pytest.approx(NOW + until)
+    assert judgement.until - NOW == pytest.approx(until, abs=0.001)
+    assert (judgement.access is None) is (until == 0)
 
 
 def test_the_copy_in_use() -> None:

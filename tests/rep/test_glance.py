@@ -53,6 +53,7 @@ def read(body: bytes, agent: str, dialect: Dialect) -> Rules:
         b"User-agent: ab\nDisallow: /\nUser-agent: *\nDisallow: /b",
         b"User-agent: an agent\nDisallow: /\nUser-agent: *\nDisallow: /b\n",
         b"Disallow: /\nUser-agent: *\n",
+        b"User-agent: a\nDisallow: /a\nUser-agent: b\nAllow: /b\nUser-agent: c\nDisallow: /c\n",
     ],
 )
 def test_rules_of_usual_spelling_are_seen(body: bytes, dialect: Dialect) -> None:

@@ -6,8 +6,15 @@ import codecs
 
 import pytest
 
-from scrapy_rep.rep.dialects import GOOGLE, MIN_PARSED_SIZE, RFC9309, Dialect
-from scrapy_rep.rep.lines import Field, Lines, read_records, split_lines, within_limit
+from scrapy_rep.rep.dialects import DIALECTS, GOOGLE, KOSTER1996, MIN_PARSED_SIZE, RFC9309, Dialect
+from scrapy_rep.rep.lines import (
+    Field,
+    Lines,
+    read_records,
+    read_sections,
+    split_lines,
+    within_limit,
+)
 
 BOTH = pytest.mark.parametrize("dialect", [RFC9309, GOOGLE], ids=lambda dialect: dialect.name)
 
@@ -128,6 +135,22 @@ class TestUTF16:
         body = lines + f"allow: /{character}{character}private".encode(encoding)
         assert within_limit(body, len(body) - 1) == lines
 
+    @pytest.mark.parametrize("end", ["\n", "\r", "\r\n"], ids=["LF", "CR", "CRLF"])
+    def test_loses_the_line_of_the_cut_and_those_below(
+        self, mark: bytes, encoding: str, end: str
+    ) -> None:
+        # Half of one character and half of the next look like a line end.
+        odd = "\u0a0a\u0100\u0a0a\u0d0d\u0100\u0d0d"
+        first = mark + f"allow: /a{end}".encode(encoding)
+        lines = first + f"#{odd}{end}".encode(encoding)
+        body = lines + f"allow: /{odd}{end}allow: /d{end}".encode(encoding)
+        for size in range(4, 30, 2):
+            assert within_limit(body, len(lines) + size) == lines
+        assert within_limit(body, len(first) + 12) == first
+
+    def test_of_which_no_line_is_whole_says_nothing(self, mark: bytes, encoding: str) -> None:
+        assert within_limit(mark + "allow: /Ċ".encode(encoding) * 9, 60) == b""
+
 
 # -- comments and space ---------------------------------------------------------
 
@@ -230,6 +253,43 @@ def test_a_missing_colon_is_not_forgiven_otherwise(line: bytes, dialect: Dialect
     assert read(line, dialect) == []
 
 
+# -- blank lines and sections ------------------------------------------------------
+
+
+def test_blank_lines_are_records_where_they_end_groups() -> None:
+    blank = (2, Field.BLANK, b"")
+    assert read(b"allow: /a\n \t\n#\nallow: /b", KOSTER1996) == [A, blank, (4, Field.ALLOW, b"/b")]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS.values(), ids=lambda dialect: dialect.name)
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"agent: x\nUser-agent: y\nDisallow: /a\n",
+        b"\nUser-agent: x\n\nUser-agent: y",
+        b"Useragent: x\nUser agent: y\nUSER AGENT:z",
+        b"User-agent x\nuser-agent\ty # z\nUser-agent : z",
+        b"X-agent: x\nagents\nUser-agents: y\n",
+        b"Disallow: /agent\n# User-agent: x\n User-agent: # y\nUser-agent: z # w\n",
+        b"Sitemap: https://agent/\nUser-agent: x:y\nDisallow: /useragent: z",
+        b"user-agent:x\r\ruser-agent:y\r\nuser-agent:z",
+        b"User-agent: x\nSitemap: https://agent/",
+    ],
+)
+def test_sections_begin_at_the_user_agent_lines(body: bytes, dialect: Dialect) -> None:
+    lines = split_lines(body, dialect)
+    sections = list(read_sections(body, dialect))
+    named = [(line, name) for line, name, _ in sections]
+    assert named == [
+        (line, name) for line, field, name in read(body, dialect) if field is Field.USER_AGENT
+    ]
+    ends = [*(line - 1 for line, _ in named), len(lines)][1:]
+    assert [text.splitlines() for _, _, text in sections] == [
+        lines[line:end] for (line, _), end in zip(named, ends, strict=True)
+    ]
+
+
 # -- sizes ----------------------------------------------------------------------
 
 
@@ -255,6 +315,9 @@ def test_the_google_dialect_reads_16663_octets_of_a_line() -> None:
         (b"allow: /a\r\nallow: /b", 9, b"allow: /a"),
         (b"allow: /a\nallow: /b", 8, b""),
         (b"allow: /private", 8, b""),
+        (b"allow: /a\rallow: /b\rallow: /c\rallow: /d\r", 25, b"allow: /a\rallow: /b\r"),
+        (b"\nallow: /private", 8, b"\n"),
+        (b"\rallow: /private", 8, b"\r"),
     ],
     ids=[
         "all of it fits",
@@ -266,6 +329,9 @@ def test_the_google_dialect_reads_16663_octets_of_a_line() -> None:
         "just before a CRLF",
         "inside the first line",
         "inside the only line",
+        "inside one of many lines, CR",
+        "inside the first line that is not blank",
+        "inside the first line that is not blank, CR",
     ],
 )
 def test_the_line_that_the_cut_falls_into_is_left_out(

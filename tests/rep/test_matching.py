@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrapy_rep.rep import matching
-from scrapy_rep.rep.dialects import DIALECTS, GOOGLE, RFC9309, Dialect
-from scrapy_rep.rep.matching import Rule, line_of, refuses
+from scrapy_rep.rep.dialects import DIALECTS, GOOGLE, RFC9309, Dialect, Precedence
+from scrapy_rep.rep.matching import NO_RULE, Rule, line_of, specific
 from scrapy_rep.rep.robotstxt import RobotsTxt
-from scrapy_rep.rep.urls import canonical_patterns, path_to_match
+from scrapy_rep.rep.urls import path_to_match
 from tests.rep.plain_matcher import decide, plain_decide, rule_set
 
 # pytest-twisted does not get on with @given and parametrize on one test.
@@ -76,6 +76,11 @@ PATTERNS: list[tuple[str, str, str]] = [
     ("/a*b*a$", "/aba /abba /axbxa /ababa", "/ab /aab /abab"),
     ("/a*a$", "/aa /aba", "/a /ab"),
     ("/*?q", "/?q /a?q=1", "/q /a"),
+    ("/*a*b", "/ab /a/b/a /b/a/b", "/ba /a"),
+    ("/*a*b*c", "/abc /a/b/c/a/b /cabc", "/acb /abab /bc"),
+    ("*/a*b", "/ab /x/a/b", "/a /b/a"),
+    ("/aX*", "/aX /aXb", "/a /ax"),
+    ("/*X", "/X /a/X", "/ /x"),
     ("a", "", "/ /a"),
     ("$", "", "/ /$"),
     ("", "", ""),
@@ -143,6 +148,13 @@ def test_googles_order_of_precedence(
         (("disallow /a/*", "disallow /*/b"), 1),
         (("disallow /x", "allow /a/b/c"), 0),
         (("disallow /*/*/*/*/*/*", "disallow /"), 2),
+        (("disallow /*b", "allow /*/b"), 2),
+        (("allow /*/b", "disallow /*b"), 1),
+        (("disallow *x", "allow /a/index.html", "disallow /a/b"), 3),
+        (("disallow *", "allow /a/*c"), 1),
+        (("disallow /*", "allow /a/b*c", "disallow /a/b/c"), 1),
+        (("allow /a/index.html", "disallow /a/b", "allow /b/index.html"), 2),
+        (("disallow /a*b$", "allow /index.htm"), 1),
     ],
 )
 def test_most_octets_then_allow_then_the_earlier_line(
@@ -246,6 +258,16 @@ def test_a_rule_without_a_value_decides_where_nothing_does_in_the_google_dialect
 @BOTH
 def test_no_rules_decide_nothing(dialect: Dialect) -> None:
     assert deciding_line("/a", dialect=dialect) == 0
+    assert line_of(NO_RULE) == 0
+
+
+def test_where_the_first_match_decides_no_rule_is_more_specific_than_another() -> None:
+    for dialect in DIALECTS.values():
+        weights = [
+            rule_set(rules_of(f"disallow {path}"), dialect).decide("/ab") for path in ("/", "/a")
+        ]
+        octets = [2, 4] if dialect.precedence is Precedence.LONGEST else [0, 0]
+        assert [specific(weight) for weight in weights] == octets
 
 
 # -- rules as text -------------------------------------------------------------------------
@@ -282,14 +304,7 @@ def assert_as_a_loop_would(
     index = rule_set(rules, dialect)
     for tail in tails:
         path = path_to_match(f"http://h/{tail}", dialect)
-        expected = plain_decide(rules, path, dialect)
-        assert line_of(index.decide(path)) == (expected.line if expected else 0)
-        patterns = canonical_patterns([rule.value for rule in rules], dialect)
-        refused = refuses(path, patterns, [rule.allow for rule in rules], dialect)
-        assert refused is bool(expected and expected.refuses)
-        # Long paths are looked through in another way.
-        with patch.object(matching, "_LONG_PATH", 0):
-            assert line_of(index.decide(path)) == (expected.line if expected else 0)
+        assert decide(rules, path, dialect, index) == plain_decide(rules, path, dialect)
 
 
 @pytest.mark.once
@@ -405,6 +420,7 @@ def test_a_site_of_which_many_pages_are_asked_for_gets_the_same_answers() -> Non
 def test_a_pattern_is_found_by_a_word_of_it() -> None:
     few = [f"disallow /*/item-{number}/" for number in range(50)]
     rules = [*few, "disallow /a*", "allow /*.item-7$", "disallow /*x-item-8/", "disallow /i*9"]
+    rules += ["allow /*/item-5/x*/", "disallow /*/item-4/x*/", "allow /*/item-4/"]
     for path, line in (
         ("/shop/item-33/page", 34),
         ("/shop/item-333/page", 0),
@@ -416,5 +432,19 @@ def test_a_pattern_is_found_by_a_word_of_it() -> None:
         ("/item-49/item-7/", 8),
         ("/item-49/", 54),
         ("/a/item-7/item-5/", 6),
+        ("/b/item-5/xy/", 55),
+        ("/b/item-4/xy/", 56),
+        ("/b/item-4/y/", 57),
     ):
         assert deciding_line(path, *rules) == line
+    # Where each has one, there is nothing else to look at.
+    assert [deciding_line(path, *few) for path in ("/shop/item-33/", "/shop/")] == [34, 0]
+
+
+@BOTH
+@pytest.mark.parametrize("path", ["/axyz", "/baxyz", "/wxyz", "/axyz/", "/xyz", "/a-xyz"])
+def test_a_pattern_is_found_by_how_it_begins_where_many_end_alike(
+    path: str, dialect: Dialect
+) -> None:
+    rules = rules_of(*(f"disallow /*{letter}xyz" for letter in "abcdefghijklmnopqrstuvwxyz"))
+    assert decide(rules, path, dialect) == plain_decide(rules, path, dialect)

@@ -120,6 +120,22 @@ def test_where_there_is_no_file_nothing_is_asked() -> None:
     assert found.crawl_delay("x") is None
     assert found.pace("x") == Pace()
     assert found.objection(PAGE, "x", NOON) is None
+    assert policy(Access.SUCCESSFUL, RobotsTxt.parse(b"")).objection(PAGE, "x", NOON) is None
+
+
+def test_an_objection_knows_its_origin_and_the_age_of_the_copy() -> None:
+    for body in (NO_SEARCH, AT_NIGHT):
+        found = policy(Access.SUCCESSFUL, RobotsTxt.parse(body))
+        # The copy is of second 1000 of the first day, a time at which nobody is to come.
+        for now, age in ((1060.5 + 43_200, 43_260.5), (1000.0 + 43_200, 43_200.0)):
+            verdict = found.objection(PAGE, "ExampleBot", now)
+            assert verdict is not None
+            assert verdict.allowed is False
+            assert (verdict.origin, verdict.age) == (ORIGIN, age)
+    # As after a clock was set back.
+    verdict = policy(Access.SUCCESSFUL, RobotsTxt.parse(NO_SEARCH)).objection(PAGE, "ExampleBot", 1)
+    assert verdict is not None
+    assert verdict.age == 0.0
 
 
 def test_no_purpose_is_left() -> None:

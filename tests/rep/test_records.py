@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -56,6 +58,7 @@ NO_TRAINING = ("train-ai", False)
         ("Clean-param: p&z&u */index.html", CleanParam(("p", "z", "u"), "*/index.html")),
         ("Noindex: /a*b$", "/a*b$"),
         ("Noindex: *é", "*%C3%A9"),
+        ("Noindex: /!a b\x7f~", "/!a%20b%7F~"),
         ("Content-Signal: search=yes, ai-train=no", use(("search", True), ("ai-train", False))),
         ("Content-signal: AI-Train = NO", use(("ai-train", False))),
         ("Content-signal: search=yes,use=reference", use(("search", True))),
@@ -109,7 +112,8 @@ def test_a_malformed_value_is_kept_as_it_is_with_what_is_wrong(line: str) -> Non
     record = read(line.encode())
     assert record.raw == line.encode().partition(b":")[2].strip()
     assert record.value is None
-    assert record.problem.endswith(".")
+    # A sentence.
+    assert re.fullmatch(r"It [a-z].*\.", record.problem)
     # Longer ones are cut where they are shown.
     assert len(record.problem) < 200
 
@@ -124,12 +128,34 @@ def test_a_malformed_value_is_kept_as_it_is_with_what_is_wrong(line: str) -> Non
         ("Content-Signal: search=yes,", use(("search", True))),
         ("Content-Usage: search=y, train-ai=no", use(("search", True))),
         ('Content-Usage: train-ai=y, train-ai, search=n, search="n", bots=y', use(("bots", True))),
+        ("Content-Signal: search=no=yes, ai-train=no", use(("ai-train", False))),
     ],
 )
 def test_what_can_be_used_of_a_malformed_value_is(line: str, value: object) -> None:
     record = read(line.encode())
     assert record.value == value
-    assert record.problem
+    assert re.fullmatch(r"It [a-z].*\.", record.problem)
+
+
+@pytest.mark.parametrize(
+    ("line", "value"),
+    [
+        (b"Sitemap: https://example.com/\xff", "https://example.com/\ufffd"),
+        (b"License: https://example.com/\xff", "https://example.com/\\xff"),
+        (b"Noindex: /\xff", "/%FF"),
+    ],
+)
+def test_octets_that_are_not_utf8_are_no_reason_to_raise(line: bytes, value: str) -> None:
+    assert read(line).value == value
+
+
+def test_a_path_alone_says_neither_yes_nor_no() -> None:
+    assert "neither y nor n" in read(b"Content-Usage: /a").problem
+
+
+def test_a_record_as_text() -> None:
+    assert str(read(b"HOST:  a\x1b[2J")) == "HOST: a\\x1b[2J"
+    assert str(read(b"Host:")) == "Host:"
 
 
 def test_an_unknown_field_has_no_value_but_its_key_and_octets() -> None:
@@ -165,6 +191,12 @@ def test_records_are_about_the_user_agent_lines_above_them_in_their_group(dialec
     assert [record.agents for record in records] == [(), (a,), (a, b), (a, b), (c,), last]
     lines = [record.lines_of_agents for record in records]
     assert lines[:5] == [range(0), range(2, 3), range(2, 5), range(2, 5), range(8, 9)]
+
+
+def test_user_agent_lines_below_rules_are_of_one_group() -> None:
+    body = b"User-agent: a\nDisallow: /\nUser-agent: b\nUser-agent: c\nHost: d\n"
+    (record,) = read_other_records(body, RFC9309)
+    assert record.agents == (AgentLine("b", 3), AgentLine("c", 4))
 
 
 def test_only_the_fields_that_are_asked_for() -> None:

@@ -11,9 +11,12 @@ from w3lib.url import safe_url_string
 
 from scrapy_rep.rep.dialects import GOOGLE, RFC9309, Dialect
 from scrapy_rep.rep.lines import Field
+from scrapy_rep.rep.matching import Rule
 from scrapy_rep.rep.records import RequestRate, TimeWindow
 from scrapy_rep.rep.robotstxt import RobotsTxt
+from scrapy_rep.rep.urls import path_to_match
 from scrapy_rep.rep.verdict import AgentLine, Reason, Verdict
+from tests.rep.plain_matcher import plain_decide
 
 # pytest-twisted does not get on with @given and parametrize on one test.
 DIALECTS = st.sampled_from([RFC9309, GOOGLE])
@@ -283,6 +286,76 @@ def test_what_was_asked_before_does_not_matter(url: str, dialect: Dialect) -> No
     assert [robots.allowed("http://h/c", "x") for _ in range(2)] == [True, True]
     expected = RobotsTxt.parse(body, dialect).verdict(url, "x").allowed
     assert [robots.allowed(url, "x") for _ in range(2)] == [expected, expected]
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "rules",
+    [
+        ("disallow /a",),
+        ("disallow /a$", "disallow /b?"),
+        ("disallow /",),
+        ("disallow /", "allow /a/b"),
+        ("disallow /a*b", "disallow /b*abc$"),
+        ("disallow /a*b", "allow /a/b$"),
+        # Two with the same piece; one of them does not begin as paths do that have it.
+        ("disallow /a/*bcd", "disallow /b*bcd"),
+        ("disallow /*bc", "disallow /a/b*bc", "allow /a/b/bc"),
+        ("disallow /a*b*", "disallow *?"),
+        ("allow /a/index.html", "disallow /a", "disallow /b"),
+        ("allow /*index.htm", "disallow /"),
+        ("disallow /a", "allow /a/b$"),
+        ("disallow /a", "allow /a/*b*d"),
+        ("disallow /robots", "allow /a"),
+        ("disallow /*.txt",),
+        ("disallow /%61/*%62$", "allow /a/x"),
+        # More than are looked at one by one.
+        (*(f"disallow /x{number}*bcd" for number in range(30)), "disallow /a*b"),
+    ],
+    ids=lambda rules: rules[0],
+)
+def test_however_often_a_page_is_asked_for_the_answer_is_the_same(
+    rules: tuple[str, ...], dialect: Dialect
+) -> None:
+    written = [
+        Rule(key == "allow", value.encode(), line)
+        for line, (key, value) in enumerate((rule.split() for rule in rules), 2)
+    ]
+    body = "\n".join(f"{key}: {value}" for key, value in (rule.split() for rule in rules))
+    paths = "/ /a /b /ab /a/b /a/bcd /b/bcd /abc /b?abc /a/ /a/index.html /b/ /x7/bcd /x29bcd /?"
+    paths += " /robots.txt /a/../b /b/../a/b /a/b#c /é/b /c/.txt"
+    expected = {}
+    for rest in paths.split():
+        url = f"https://example.com{rest}"
+        decides = plain_decide(written, path_to_match(url, dialect), dialect)
+        itself = rest == "/robots.txt" and dialect is RFC9309
+        expected[url] = itself or not (decides and decides.refuses)
+    octets = f"User-agent: *\n{body}\n".encode()
+    robots = RobotsTxt.parse(octets, dialect)
+    # First from the file, then from an index, then by how the URL begins.
+    for _ in range(3):
+        assert {url: robots.allowed(url, "x") for url in expected} == expected
+    assert {url: robots.verdict(url, "x").allowed for url in expected} == expected
+    for url, allowed in expected.items():
+        assert RobotsTxt.parse(octets, dialect).allowed(url, "x") is allowed
+
+
+@BOTH
+def test_agents_are_not_taken_for_each_other(dialect: Dialect) -> None:
+    body = b"User-agent: ab\nDisallow: /1\nUser-agent: b\nDisallow: /2\n"
+    robots = RobotsTxt.parse(body, dialect)
+    agents: list[str | list[str]] = ["ab", ["a", "b"], ["ab", "b"], "b", "c"]
+    for _ in range(3):
+        lines = [[robots.verdict(path, each).line for path in ("/1", "/2")] for each in agents]
+        assert lines == [[2, 0], [0, 4], [2, 0], [0, 4], [0, 0]]
+        refused = [[not robots.allowed(path, each) for path in ("/1", "/2")] for each in agents]
+        assert refused == [[line > 0 for line in pair] for pair in lines]
+
+
+@BOTH
+def test_the_rule_of_a_verdict_may_be_misspelled(dialect: Dialect) -> None:
+    found = verdict("User-agent: *\nDisalow: /a\nUseragent: x\nDissallow /b\n", "/b", "x", dialect)
+    assert found.rule == Rule(False, b"/b", 4)
 
 
 @BOTH
@@ -639,6 +712,7 @@ def test_records_for_us_are_those_in_our_groups(dialect: Dialect) -> None:
     robots = RobotsTxt.parse(body, dialect)
     assert [len(robots.records_for(agent)) for agent in ("x", "y", "z")] == [3, 2, 2]
     assert [record.value for record in robots.records_for("y", {Field.NOINDEX})] == ["/2", "/3"]
+    assert robots.records_for("y", {Field.HOST}) == ()
     assert [record.line for record in robots.records] == [1, 3, 5, 7, 9, 10]
 
 

@@ -10,13 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from w3lib.url import safe_url_string
 
-from scrapy_rep.rep.dialects import GOOGLE, RFC9309, Dialect
+from scrapy_rep.rep.dialects import GOOGLE, KOSTER1996, RFC9309, Dialect
 from scrapy_rep.rep.urls import (
     InvalidURL,
     Origin,
     canonical_patterns,
     is_robots_txt,
     path_to_match,
+    rest_to_match,
+    site_of,
 )
 
 # pytest-twisted does not get on with @given and parametrize on one test.
@@ -48,6 +50,9 @@ DIALECTS = st.sampled_from([RFC9309, GOOGLE])
         ("http://exam\tple.com/", "http://example.com/"),
         ("http://example.com?q", "http://example.com/"),
         ("http://example.com#f", "http://example.com/"),
+        # A label that is too long for IDNA is in no name server.
+        (f"http://{'é' * 64}.EXAMPLE/", f"http://{'é' * 64}.example/"),
+        ("\0\x01 http://example.com/", "http://example.com/"),
     ],
     ids=repr,
 )
@@ -201,11 +206,43 @@ def test_percent_encoding_is_made_equal(url: str, path: str) -> None:
         ("https://example.com/.well-known/a", "/.well-known/a"),
         ("https://example.com/a/...", "/a/..."),
         ("https://example.com/a//../b", "/a/b"),
+        ("\x01https://example.com/a\x1f", "/a"),
+        # Its last octet is A0, which is a space in Latin-1.
+        ("https://example.com/à", "/%C3%A0"),
     ],
 )
 def test_the_part_of_a_url_that_rules_are_about(url: str, path: str) -> None:
     assert path_to_match(url, RFC9309) == path
     assert path_to_match(url.encode(), RFC9309) == path
+
+
+@pytest.mark.parametrize("dialect", [RFC9309, GOOGLE], ids=lambda dialect: dialect.name)
+@pytest.mark.parametrize(
+    "rest",
+    ["/", "/a/b?c", "/a/../b", "/a/.", "/a?", "/?", "/a b", "/é", "/a#b", "/a b#c", "/%7e ", "//a"],
+)
+def test_what_follows_the_authority_is_enough(rest: str, dialect: Dialect) -> None:
+    assert rest_to_match(rest, dialect) == path_to_match(f"https://example.com{rest}", dialect)
+
+
+@pytest.mark.parametrize(
+    ("url", "site"),
+    [
+        ("https://www.Example.com/a/b", "https://www.Example.com"),
+        ("http://localhost:0/", "http://localhost:0"),
+        ("http://localhost:65535/a?b", "http://localhost:65535"),
+        ("http://localhost:65536/a", ""),
+        ("http://user@example.com/", ""),
+        ("http://example.com", ""),
+        ("http://example.com?/", ""),
+        ("http://[::1]/", ""),
+        ("HTTP://example.com/", ""),
+        ("ftp://example.com/", ""),
+        ("/a", ""),
+    ],
+)
+def test_of_most_urls_the_site_is_plain_to_see(url: str, site: str) -> None:
+    assert site_of(url) == site
 
 
 def test_raw_octets_in_a_url_stay_octets() -> None:
@@ -255,6 +292,10 @@ def test_canonical_form_is_what_a_url_can_carry(tail: str) -> None:
     assert re.fullmatch(r"/[A-Za-z0-9\-._~!&()+,/:;=?@%]*", path)
 
 
+def test_the_draft_of_1996_decodes_all_but_the_slash() -> None:
+    assert path_to_match("/%2f%7e%e9%25 b*%", KOSTER1996) == "/%2F~\xe9%25 b*%25"
+
+
 # -- paths as the reference library takes them ---------------------------------------
 
 
@@ -283,6 +324,14 @@ def test_canonical_form_is_what_a_url_can_carry(tail: str) -> None:
         # A C string ends at the first NUL.
         ("/a\0b", "/a"),
         ("http://h\0/a?\0#b", "/a?"),
+        # What looks like a scheme is none behind the start of a path.
+        ("/a?u=http://b/c", "/a?u=http://b/c"),
+        ("a/b://c/d", "/b://c/d"),
+        ("//a://b/c", "/c"),
+        ("://a/b", "/b"),
+        ("///a/b", "/a/b"),
+        ("http:///a/b", "/a/b"),
+        ("http://h/a#b#c", "/a"),
     ],
 )
 def test_the_google_dialect_normalises_nothing(url: str, path: str) -> None:
@@ -354,6 +403,8 @@ def test_the_google_dialect_escapes_patterns_and_decodes_nothing(
         ("https://example.com/robots.txt/", False),
         ("https://example.com/ROBOTS.TXT", False),
         ("https://example.com/a/robots.txt", False),
+        ("robots.txt", False),
+        ("https://[/robots.txt", False),
     ],
 )
 def test_which_url_is_that_of_the_robots_txt(url: str, itself: bool) -> None:

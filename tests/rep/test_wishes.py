@@ -56,6 +56,12 @@ def test_what_is_not_heeded_is_not_there() -> None:
     assert found.refusal("https://example.com/", "x") is None
 
 
+def test_one_agent_is_no_list_of_letters() -> None:
+    found = wishes(b"User-agent: Bot\nCrawl-delay: 3\nDisallow:\nUser-agent: b\nCrawl-delay: 5\n")
+    assert found is not None
+    assert found.pace("Bot") == found.pace(["Bot"]) == Pace(crawl_delay=3.0)
+
+
 def test_they_are_read_once_for_the_same_agents() -> None:
     found = wishes(BODY)
     assert found is not None

@@ -1,0 +1,139 @@
+"""Change ``scrapy_rep/rep/`` in thousands of ways, and say which of them no test notices.
+
+``python -m tests.mutation`` is for all files, ``python -m tests.mutation lines urls`` for
+some. mutmut makes the changes, as functions beside those of the package, in a copy of it
+in ``build/mutation``. The tests of ``rep/`` are collected once, and run in a process of
+its own for each change: to start pytest each time would take hours. Those that draw
+their cases are left out: what they find by chance is no result.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from _pytest.runner import runtestprotocol
+from mutmut.mutation.file_mutation import mutate_file_contents
+from mutmut.mutation.trampoline import set_mutant_under_test
+from mutmut.state import state
+
+_COPY = Path("build", "mutation")
+_REP = Path("scrapy_rep", "rep")
+_PYTEST = ["-o", "addopts=--import-mode=importlib --strict-markers", "-p", "no:cacheprovider"]
+_PYTEST += ["-p", "no:twisted", "-q", "--tb=no", "-m", "not once and not hypothesis", "tests/rep"]
+# One that takes longer is left out: twenty thousand groups, five thousand times.
+_SLOW = 0.25
+# A change that takes so many seconds of a processor has made a loop endless.
+_ENDLESS = 30
+
+
+def _copy_with_changes() -> list[str]:
+    """Make the copy; the names of all changes, in the order of files and lines."""
+    shutil.rmtree(_COPY, ignore_errors=True)
+    for folder in ("scrapy_rep", "tests"):
+        shutil.copytree(folder, _COPY / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("setup.cfg", "tox.ini"):
+        shutil.copy(name, _COPY)
+    names = []
+    for path in sorted(_REP.glob("*.py")):
+        changed = mutate_file_contents(str(path), path.read_text("utf-8"))
+        (_COPY / path).write_text(changed.code, "utf-8")
+        names += [f"scrapy_rep.rep.{path.stem}.{name}" for name in changed.mutant_names]
+    return names
+
+
+class _Session:
+    """A plugin that runs all tests once, and then those of a function for each change of it."""
+
+    def __init__(self, names: list[str], processes: int) -> None:
+        self._names = names
+        self._processes = processes
+        self._by_function: dict[str, list[tuple[float, pytest.Item]]] = defaultdict(list)
+        self._running: dict[int, str] = {}
+        self.survivors: list[str] = []
+        self.counts: Counter[str] = Counter()
+
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        set_mutant_under_test("stats")
+        state()._stats.clear()  # noqa: SLF001
+        for item in session.items:
+            self._run_unchanged(item)
+        for name in self._names:
+            tests = sorted(self._by_function[_function(name)], key=lambda test: test[0])
+            while len(self._running) >= self._processes:
+                self._reap()
+            pid = os.fork()
+            if not pid:
+                os._exit(_try(name, [item for _, item in tests]))
+            self._running[pid] = name
+        while self._running:
+            self._reap()
+        return True
+
+    def _run_unchanged(self, item: pytest.Item) -> None:
+        reports = runtestprotocol(item, log=False)
+        if any(report.failed for report in reports):
+            sys.exit(f"{item.nodeid} fails without any change")
+        seconds = sum(report.duration for report in reports)
+        for function in state()._stats:  # noqa: SLF001
+            if seconds < _SLOW:
+                self._by_function[function].append((seconds, item))
+        state()._stats.clear()  # noqa: SLF001
+
+    def _reap(self) -> None:
+        pid, status = os.wait()
+        name = self._running.pop(pid)
+        self.counts[name.split(".")[2]] += 1
+        if status == 0:
+            self.survivors.append(name)
+
+
+def _function(name: str) -> str:
+    return name.rpartition("__mutmut_")[0]
+
+
+def _try(name: str, tests: list[pytest.Item]) -> int:
+    """Run *tests* with the change *name*; 1 as soon as one fails."""
+    signal.setitimer(signal.ITIMER_PROF, _ENDLESS)
+    set_mutant_under_test(name)
+    if not tests:
+        # It is called when its module is imported.
+        command = [sys.executable, "-m", "pytest", "-x", *_PYTEST]
+        return min(subprocess.run(command, capture_output=True, check=False).returncode, 1)
+    for item in tests:
+        if any(report.failed for report in runtestprotocol(item, log=False)):
+            return 1
+    return 0
+
+
+def _of_files(names: list[str], files: list[str]) -> Iterator[str]:
+    return (name for name in names if not files or name.split(".")[2] in files)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__)
+    parser.add_argument("file", nargs="*", help="a file of rep/, without .py; all by default")
+    parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    options = parser.parse_args()
+    names = list(_of_files(_copy_with_changes(), options.file))
+    os.chdir(_COPY)
+    sys.path.insert(0, str(Path.cwd()))
+    session = _Session(names, options.processes)
+    if pytest.main(_PYTEST, plugins=[session]):
+        sys.exit(1)
+    print(*sorted(session.survivors), sep="\n")  # noqa: T201
+    survivors = Counter(name.split(".")[2] for name in session.survivors)
+    for file, count in sorted(session.counts.items()):
+        print(f"{file:12} {count:5} changes, {survivors[file]:4} not noticed")  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()
