@@ -62,7 +62,8 @@ class RedisUrl:
             "socket_connect_timeout": None,
             "retry": Retry(NoBackoff(), 0),
         }
-        pool = ConnectionPool.from_url(self.url, retry_on_error=[])
+        # Of RESP3, nothing is used, and it takes two more round trips to connect.
+        pool = ConnectionPool.from_url(self.url, retry_on_error=[], protocol=2)
         if not self.sentinels:
             pool.connection_kwargs.update(ours)
             return Redis(connection_pool=pool)

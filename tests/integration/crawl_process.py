@@ -75,6 +75,7 @@ class JobSpider(scrapy.Spider):
     memory_before: int
     longest_step: float
     pages_started = 0.0
+    cpu_at_start = 0.0
     # Stop when a stat has reached so much: by "close_spider" or "SIGINT".
     stop_at = 0
     stop_stat = "robotstxt/kept_count"
@@ -109,6 +110,7 @@ class JobSpider(scrapy.Spider):
 
     def pages(self) -> Iterator[scrapy.Request]:
         self.pages_started = time.monotonic()
+        self.cpu_at_start = time.process_time()
         for page in self.job["pages"]:
             yield self.request(page, self.fetched)
 
@@ -209,6 +211,7 @@ class JobSpider(scrapy.Spider):
     def note(self, url: str, outcome: dict[str, Any]) -> None:
         outcome["times"] = self.outcomes.get(url, {"times": 0})["times"] + 1
         outcome["seconds"] = time.monotonic() - self.pages_started
+        outcome["cpu_seconds"] = time.process_time() - self.cpu_at_start
         self.outcomes[url] = outcome
 
 
