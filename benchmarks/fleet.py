@@ -9,7 +9,8 @@ import random
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -91,6 +92,18 @@ def _came(
     )
 
 
+@contextmanager
+def _patient_fleet(origins: int, **how: Any) -> Iterator[Fleet]:
+    """A fleet, started as *how* says, whose store in a Redis of its own may be slow."""
+    with (
+        RedisServer() as redis,
+        fleet(
+            f"{redis.url}{_PATIENT}", workers=_WORKERS, origins=origins, pages=_PAGES, **how
+        ) as running,
+    ):
+        yield running
+
+
 def crawl(kind: str, origins: int) -> Came:
     """A fleet with a store of this *kind*, undisturbed."""
     with RedisServer() as redis:
@@ -127,17 +140,7 @@ def killed(origins: int) -> tuple[Came, float]:
         "REP_MAX_WAITING": 50,
         "DOWNLOADER_MIDDLEWARES": json.dumps({"benchmarks._waits.Waits": 99}),
     }
-    with (
-        RedisServer() as redis,
-        fleet(
-            f"{redis.url}{_PATIENT}",
-            workers=_WORKERS,
-            origins=origins,
-            pages=_PAGES,
-            pause=_SLOWLY,
-            **settings,
-        ) as running,
-    ):
+    with _patient_fleet(origins, pause=_SLOWLY, **settings) as running:
         kills = 0
 
         def kill_one() -> None:
@@ -187,18 +190,7 @@ def stopped(origins: int) -> Came:
 
 def paced(origins: int) -> tuple[Came, list[float]]:
     """A fleet some of whose sites ask for a Crawl-delay, and the gaps that these see."""
-    with (
-        RedisServer() as redis,
-        fleet(
-            f"{redis.url}{_PATIENT}",
-            workers=_WORKERS,
-            origins=origins,
-            pages=_PAGES,
-            slow=_SLOW,
-            delay=_DELAY,
-            **_CROWD,
-        ) as running,
-    ):
+    with _patient_fleet(origins, slow=_SLOW, delay=_DELAY, **_CROWD) as running:
         running.finish()
         return _came(running), running.sites.gaps(running.sites.urls[:_SLOW])
 
