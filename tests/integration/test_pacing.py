@@ -344,7 +344,7 @@ async def test_a_downloader_without_slots_is_left_alone(
         assert await together(spider, paths(one, 3)) == [200] * 3
 
     await crawl(script, {"DOWNLOADER": Slotless})
-    (warning,) = [record for record in caplog.records if record.name == "scrapy_rep.pacing"]
+    (warning,) = [record for record in caplog.records if record.name == "scrapy_rep.slots"]
     assert "Slotless has no download slots" in warning.getMessage()
 
 
