@@ -15,6 +15,8 @@ from importlib.metadata import version
 from types import ModuleType
 from typing import Any
 
+from benchmarks._workload import SITE
+
 #: The product token that every peer is asked about.
 AGENT = "ExampleBot"
 
@@ -29,7 +31,9 @@ _BOM = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True, slots=True)
 class Peer:
-    """A parser. *read* takes its module and the octets of a robots.txt.
+    """A parser. *name* is that of its distribution, and in brackets what is particular.
+
+    *read* takes its module and the octets of a robots.txt.
 
     *longest_match*: it says that it decides as RFC 9309 does, by the longest
     match and with wildcards. *rereads*: it keeps no parsed file, and reads the
@@ -54,7 +58,7 @@ class Loaded:
 
     @property
     def name(self) -> str:
-        """The name of its distribution."""
+        """What it is called in tables."""
         return self.peer.name
 
     def parse(self, body: bytes) -> Answers:
@@ -89,7 +93,9 @@ def load(peer: Peer) -> Loaded | str:
 
 
 def _version(peer: Peer) -> str:
-    return platform.python_version() if peer is _URLLIB else version(peer.name)
+    if peer is _URLLIB:
+        return platform.python_version()
+    return version(peer.name.partition(" ")[0])
 
 
 # The three ways in which the packages want to be asked.
@@ -157,8 +163,15 @@ def _texting_robots(module: ModuleType, body: bytes) -> Answers:
 
 
 def _fastrobots(module: ModuleType, body: bytes) -> Answers:
+    # Whatever it is asked about URLs goes through its cache of sites.
+    cache = module.RobotsCache()
+    cache.put(SITE, module.Robots.parse(_text(body)))
+    return _agent_last(cache.allowed)
+
+
+def _fastrobots_of_paths(module: ModuleType, body: bytes) -> Answers:
     check = module.Robots.parse(_text(body)).allowed
-    # It wants a path. Its own url_path() drops the query, so that is no use.
+    # What follows the authority in URLs like those of the workload; not of all URLs.
     return lambda urls: [check(url[url.find("/", 8) :], AGENT) for url in urls]
 
 
@@ -176,4 +189,5 @@ PEERS = (
     Peer("fast-robotstxt", "robotstxt", _fast_robotstxt, rereads=True, native=True),
     Peer("texting-robots-py", "texting_robots", _texting_robots, native=True),
     Peer("fastrobots", "fastrobots", _fastrobots, native=True),
+    Peer("fastrobots (of a path)", "fastrobots", _fastrobots_of_paths, native=True),
 )

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 #: Longer values are cut when shown.
 MAX_SHOWN = 200
+#: How long what is shown can be: each character escaped, and a mark for the cut.
+MAX_PRINTED = len(r"\U0010ffff") * MAX_SHOWN + 1
 
 
 def printable(text: bytes | str, most: int | None = MAX_SHOWN) -> str:

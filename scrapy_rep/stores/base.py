@@ -16,7 +16,7 @@ from typing import Any, NoReturn, Protocol
 
 from scrapy_rep.rep.access import Failure, FetchResult
 from scrapy_rep.rep.facts import Copy, Facts, Outage
-from scrapy_rep.rep.text import MAX_SHOWN, printable
+from scrapy_rep.rep.text import MAX_PRINTED, printable
 from scrapy_rep.rep.urls import InvalidURL, Origin
 
 #: Octets of all bodies of one origin together; facts with more are not kept.
@@ -315,7 +315,7 @@ def _text(value: object) -> str:
 def _detail(value: object) -> str:
     """Text that the fetcher had made safe to print; who knows who has written it."""
     text = _text(value)
-    return text if text.isprintable() and len(text) <= MAX_SHOWN else printable(text)
+    return text if text.isprintable() and len(text) <= MAX_PRINTED else printable(text)
 
 
 def _count(value: object, at_most: int = _MAX_COUNT) -> int:

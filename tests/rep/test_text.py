@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapy_rep.rep.text import MAX_SHOWN, printable
+from scrapy_rep.rep.text import MAX_PRINTED, MAX_SHOWN, printable
 
 
 @pytest.mark.parametrize(
@@ -33,6 +33,10 @@ def test_what_is_not_printable_is_escaped(text: bytes | str, shown: str) -> None
 def test_long_text_is_cut_visibly() -> None:
     assert printable("a" * MAX_SHOWN) == "a" * MAX_SHOWN
     assert printable("a" * (MAX_SHOWN + 1)) == "a" * MAX_SHOWN + "…"
+
+
+def test_nothing_shown_is_longer() -> None:
+    assert len(printable("\U0010ffff" * (MAX_SHOWN + 1))) == MAX_PRINTED
 
 
 @given(st.binary() | st.text())

@@ -71,6 +71,14 @@ def test_round_trip(known: Facts) -> None:
     assert decode(known.origin, encode(known)) == known
 
 
+def test_what_is_longer_for_its_escapes_stays_whole() -> None:
+    known = outage()
+    assert known.outage is not None
+    result = replace(known.outage.result, detail=printable("\U000e0001" * 300))
+    known = replace(known, outage=replace(known.outage, result=result))
+    assert decode(known.origin, encode(known)) == known
+
+
 def test_a_value_is_small() -> None:
     body = b"User-agent: *\n" + b"".join(b"Disallow: /section%d/\n" % n for n in range(30))
     assert len(body) > 600
