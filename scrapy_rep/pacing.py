@@ -121,7 +121,7 @@ class Pacing:
             count(self._crawler, "robotstxt/paced_capped_count")
         logger.log(
             logging.INFO if capped else logging.DEBUG,
-            "%(url)s asks for %(wanted)g s between two requests: %(delay)g s are left%(because)s",
+            "%(url)s asks for %(wanted)g s between two requests, and gets %(delay)g s%(because)s",
             {
                 "url": printable(origin.robots_url),
                 "wanted": wanted,

@@ -341,7 +341,7 @@ def _visit_time(value: object) -> VisitTime:
 
 def _paced_by(store: StoreSpec) -> Callable[[object], PacedBy]:
     def check(value: object) -> PacedBy:
-        if value is None or value == "":
+        if _is_none(value):
             return PacedBy.LOCAL if store.redis is None else PacedBy.FLEET
         accepted = [paced_by.value for paced_by in PacedBy]
         if value not in accepted:
@@ -424,7 +424,12 @@ def _integer(*, at_least: int, because: str = "") -> Callable[[object], int]:
 
 
 def _optional(check: Callable[[Any], _T]) -> Callable[[Any], _T | None]:
-    return lambda value: None if value is None or value == "" else check(value)
+    return lambda value: None if _is_none(value) else check(value)
+
+
+def _is_none(value: object) -> bool:
+    """Whether *value* is none, or means that on the command line, where all are strings."""
+    return value is None or value in ("", "None")
 
 
 def _strings(value: object) -> tuple[str, ...]:
@@ -441,6 +446,10 @@ def _listed(value: object) -> object:
     return [part.strip() for part in value.split(",")] if value else []
 
 
+# RFC 9110 §15: three digits. Some servers invent one above 599.
+_STATUS = re.compile("[1-9][0-9]{2}")
+
+
 def _status_overrides(value: object) -> dict[int, Access]:
     accepted = f"accepted: a dict of HTTP status to one of {', '.join(_OVERRIDES)}"
     if isinstance(value, str):
@@ -448,13 +457,15 @@ def _status_overrides(value: object) -> dict[int, Access]:
         try:
             value = json.loads(value)
         except ValueError:
-            raise ValueError(accepted) from None
+            raise ValueError(
+                f'{accepted}; in a string, as JSON: {{"429": "unreachable"}}'
+            ) from None
     if not isinstance(value, Mapping):
         raise ValueError(accepted)
     overrides: dict[int, Access] = {}
     for status, access in value.items():
         known = isinstance(access, str) and access in _OVERRIDES
-        if not str(status).isdecimal() or not known:
+        if not _STATUS.fullmatch(str(status)) or not known:
             raise ValueError(f"{accepted}; not {status!r}: {access!r}")
         overrides[int(status)] = _OVERRIDES[access]
     return overrides
@@ -495,7 +506,10 @@ def _robot_parsers(value: object) -> tuple[type[RobotParser], ...]:
 
 
 def _robot_parser(value: Any) -> type[RobotParser]:
-    accepted = "accepted: the import path of a subclass of scrapy.robotstxt.RobotParser"
+    accepted = (
+        "accepted: the import path of a subclass of scrapy.robotstxt.RobotParser, "
+        "such as scrapy.robotstxt.ProtegoRobotParser"
+    )
     try:
         parser = load_object(value)
     except Exception as error:

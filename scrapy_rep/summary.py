@@ -9,6 +9,7 @@ import logging
 from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from scrapy import signals
@@ -61,8 +62,13 @@ class Refusals:
 
     @property
     def mostly_by(self) -> str:
-        """What refused most often: a rule with its line, or a reason. Safe to print."""
-        return self._texts[max(self._lines, key=self._lines.__getitem__)]
+        """What refused most often, a rule with its line or a reason, as the end of a line.
+
+        With how often that was, where it was not always. Safe to print.
+        """
+        key, times = max(self._lines.items(), key=itemgetter(1))
+        most = self._texts[key]
+        return f": {most}" if times == self.count else f", {times:,} of them by {most}"
 
 
 class Summary:
@@ -139,7 +145,7 @@ class Summary:
             exact = f" (counts are up to {self._excess:,} too high)" if self._excess else ""
             yield f"refused most by{exact}:"
         for origin, refusals in ranked:
-            yield f"{refusals.count:>8,}  {printable(str(origin))}: {refusals.mostly_by}"
+            yield f"{refusals.count:>8,}  {printable(str(origin))}{refusals.mostly_by}"
 
 
 def _counted(counts: Mapping[Access, int] | Mapping[Reason, int]) -> str:

@@ -54,7 +54,7 @@ def test_origins_reasons_and_who_refused_most(caplog: pytest.LogCaptureFixture) 
         "origins: 3 (successful 2, unreachable 1)",
         "requests refused: 1,006 (rule 1,003, unreachable 3)",
         "refused most by:",
-        '   1,002  https://many: "Disallow: /b" (line 3)',
+        '   1,002  https://many, 1,000 of them by "Disallow: /b" (line 3)',
         "       3  ftp://dead: unreachable",
         '       1  https://example.com: "Disallow: /a" (line 2)',
     ]
@@ -156,4 +156,4 @@ def test_of_one_origin_some_lines_are_told_apart() -> None:
         url = f"https://example.com/{number}"
         refusals.add(policy.verdict(url, "x", NOON))
     assert refusals.count == 102
-    assert refusals.mostly_by == '"Disallow: /7$" (line 9)'
+    assert refusals.mostly_by == ', 2 of them by "Disallow: /7$" (line 9)'

@@ -119,6 +119,8 @@ class Recorder:
         name = spider.name if spider else ""
         path = self._path.path(name, self._began_at)
         try:
+            # As for feeds and stores; that it is missing would show when the crawl is over.
+            path.parent.mkdir(parents=True, exist_ok=True)
             self._write(path, await self._report(name))
         except OSError as error:
             self._log(logging.ERROR, "Cannot write the report %(path)s: %(error)s", path, error)

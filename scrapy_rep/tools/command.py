@@ -62,16 +62,18 @@ class RobotsCommand(ScrapyCommand):
     ) -> None:
         parsers = parser.add_subparsers(title="Subcommands", metavar="<subcommand>", required=True)
         for command in commands:
+            own_words = f"{words} {command.name}"
             subparser = parsers.add_parser(
                 command.name,
+                prog=own_words,
                 help=command.summary,
-                usage=f"{words} {command.name} {command.syntax}",
+                usage=f"{own_words} {command.syntax}",
                 description=command.description,
                 formatter_class=_HelpFormatter,
                 conflict_handler="resolve",
             )
             if isinstance(command, SubcommandGroup):
-                self._add_parsers(subparser, command.subcommands, f"{words} {command.name}")
+                self._add_parsers(subparser, command.subcommands, own_words)
             else:
                 super().add_options(subparser)
                 command.add_options(subparser)

@@ -113,7 +113,8 @@ class Asking:
         try:
             agents = tokens(named.get("agent", []))
         except ValueError as error:
-            raise UsageError(f"--agent: {printable(str(error), most=None)}", False) from None
+            message = f"--agent: {printable(str(error), most=None)}"
+            raise UsageError(message, print_help=False) from None
         if not agents:
             agents = AgentTokens(settings, None).of(Request("data:,"))
         return cls(scrapy_settings, settings, agents, named.get("fresh", False))

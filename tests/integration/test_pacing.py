@@ -315,7 +315,7 @@ async def test_what_is_capped_is_said_once(
     (said,) = [record for record in caplog.records if record.name == "scrapy_rep.pacing"]
     assert said.levelno == logging.INFO
     assert said.getMessage() == (
-        f"{one.url}/robots.txt asks for 100 s between two requests: 0.05 s are left "
+        f"{one.url}/robots.txt asks for 100 s between two requests, and gets 0.05 s "
         "(REP_CRAWL_DELAY_MAX)"
     )
     assert stat(crawler, "robotstxt/paced_count") == 2

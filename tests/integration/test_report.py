@@ -34,7 +34,7 @@ def test_a_crawl_writes_its_report(servers: LoopbackServers, loop: str, tmp_path
     rules = servers.serve(site(ok(TWO_RULES)))
     absent = servers.serve(site(http_response(404)))
     broken = servers.serve(site(http_response(503)))
-    path = tmp_path / "%(name)s.html"
+    path = tmp_path / "reports" / "made" / "%(name)s.html"
     crawl = Job(
         pages=pages(
             *(f"{rules.url}/yes/{number}" for number in range(3)),
@@ -47,9 +47,10 @@ def test_a_crawl_writes_its_report(servers: LoopbackServers, loop: str, tmp_path
         settings={"REP_REPORT": str(path)},
     ).run()
     assert report_lines(crawl.log) == [
-        f"INFO scrapy_rep.report.recorder Wrote the report on robots.txt to {tmp_path / 'job.html'}"
+        f"INFO scrapy_rep.report.recorder Wrote the report on robots.txt to "
+        f"{path.with_name('job.html')}"
     ]
-    page = read(tmp_path / "job.html")
+    page = read(path.with_name("job.html"))
     assert page.rows[rules.url] == {
         "origin": rules.url,
         "access": "successful",
@@ -81,12 +82,14 @@ def test_a_crawl_writes_its_report(servers: LoopbackServers, loop: str, tmp_path
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("trouble", ["missing folder", "full disk"])
+@pytest.mark.parametrize("trouble", ["file for a folder", "full disk"])
 def test_a_page_that_cannot_be_written_is_one_line_in_the_log(
     servers: LoopbackServers, tmp_path: Path, trouble: str
 ) -> None:
     full = trouble == "full disk"
-    path = tmp_path / "robots.html" if full else tmp_path / "missing" / "robots.html"
+    taken = tmp_path / "taken"
+    taken.touch()
+    path = (tmp_path if full else taken) / "robots.html"
     one = servers.serve(site(ok()))
     crawl = Job(
         pages=pages(f"{one.url}/yes", f"{one.url}/no"),
@@ -100,7 +103,7 @@ def test_a_page_that_cannot_be_written_is_one_line_in_the_log(
     assert line.startswith(
         f"ERROR scrapy_rep.report.recorder Cannot write the report {path}: [Errno "
     )
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.iterdir()) == [taken]
     assert crawl.stats["finish_reason"] == "finished"
 
 

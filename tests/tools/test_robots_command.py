@@ -32,10 +32,10 @@ def bad_archives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ("arguments", "message"),
     [
         ("", "required: <subcommand>"),
-        ("check", "required: URL"),
+        ("check", "scrapy robots check: error: the following arguments are required: URL"),
         ("check - -", "can be the only URL, or the file, but not both"),
         ("check --file - -", "can be the only URL, or the file, but not both"),
-        ("check --agent Bot/1.0 a.example", "'Bot/1.0' is no product token"),
+        ("check --agent Bot/1.0 a.example", "error: --agent: 'Bot/1.0' is no product token"),
         ("check --dialect klingon a.example", "REP_DIALECT = 'klingon': accepted"),
         ("check --file missing.txt /a", "cannot read missing.txt: No such file"),
         ("explain", "required: URL"),

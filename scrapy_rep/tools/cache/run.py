@@ -181,7 +181,7 @@ async def _count(store: Store) -> int:
 
 def _check_terminal() -> None:
     if not sys.stdin.isatty():
-        message = "this forgets all origins: say --yes, where nobody can be asked, or name one"
+        message = "this would forget all origins: add --yes, or name one origin"
         raise UsageError(message, print_help=False)
 
 

@@ -26,7 +26,7 @@ memory than some thousands. On a terminal, standard error shows how far it is.
   answer  allowed or refused
   line    of the robots.txt that decides, - where none does
   reason  the rule, or why there is none
-  group   whom the user-agent lines name through which it is about us
+  group   the names in the user-agent lines by which its rules are for us
   source  of the robots.txt: fetched now, or from the store
   age     since it was fetched or confirmed by its server, or last tried
 
