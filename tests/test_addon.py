@@ -83,6 +83,13 @@ def test_other_middlewares_are_left_alone() -> None:
     assert settings.getdict("DOWNLOADER_MIDDLEWARES") == {other: 10, SCRAPYS: None, OURS: 100}
 
 
+def test_a_middleware_that_does_not_exist_is_for_scrapy_to_mention() -> None:
+    # Switched off, it harms nobody; else Scrapy says so when the crawl starts.
+    gone = {"no_such_package.Middleware": None, "scrapy.NoSuchMiddleware": 10}
+    settings = updated(with_middlewares(gone))
+    assert settings.getdict("DOWNLOADER_MIDDLEWARES") == {**gone, SCRAPYS: None, OURS: 100}
+
+
 def test_doing_it_twice_changes_nothing() -> None:
     settings = updated()
     once = settings.copy_to_dict()

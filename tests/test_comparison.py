@@ -12,7 +12,7 @@ from typing import IO, Any, ClassVar
 import pytest
 from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
-from scrapy.robotstxt import ProtegoRobotParser, RobotParser
+from scrapy.robotstxt import ProtegoRobotParser, PythonRobotParser, RobotParser
 from scrapy.statscollectors import MemoryStatsCollector
 
 from scrapy_rep import RepRobotParser, comparison
@@ -340,6 +340,15 @@ def test_each_difference_is_a_line_of_the_feed() -> None:
     }
     assert (yes["allowed"], yes["parser_allowed"]) == (True, False)
     assert (yes["reason"], yes["rule"], yes["line"]) == ("no-rule", None, None)
+
+
+def test_why_parsers_differ_is_not_looked_for_in_large_files() -> None:
+    rules = b"User-agent: *\nDisallow: /*.pdf\n"
+    small, large = with_rules(rules), with_rules(rules + b"#" * 20_000, "https://large.example")
+    compared = Compared(PythonRobotParser, **FEED)
+    of_small, of_large = feed_of(compared, (small, "/a.pdf"), (large, "/a.pdf"))
+    assert (of_small["line"], of_small["difference"]) == (2, "wildcards")
+    assert (of_large["line"], of_large["difference"]) == (2, None)
 
 
 def test_our_line_is_named_where_ours_is_the_second_opinion(

@@ -131,6 +131,10 @@ class TestGzipMembers:
     def test_the_limit_holds_over_all_of_them(self) -> None:
         assert decompress(gzip.compress(TEXT) * 3, ["gzip"], 40, cut=False) == (TEXT * 2)[:40]
 
+    def test_no_more_than_a_hundred_are_read(self) -> None:
+        # Each may be a few octets that stand for none.
+        assert decompress(gzip.compress(b"a") * 150, ["gzip"], LIMIT, cut=False) == b"a" * 100
+
     def test_the_last_may_not_be_cut_short(self) -> None:
         with pytest.raises(BrokenBody):
             decompress(

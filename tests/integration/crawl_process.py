@@ -264,6 +264,9 @@ def main() -> None:
     if isinstance(crawl, Deferred):
         crawl.addErrback(lambda failure: lines.lines.append(str(failure.value)))
     process.start()
+    if limit:
+        # What measures coverage writes a larger one at the end.
+        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
     if not isinstance(crawl, Deferred) and crawl.exception():
         lines.lines.append(str(crawl.exception()))
     assert isinstance(crawler.spider, JobSpider), "\n".join(lines.lines)

@@ -14,9 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_twisted
 
 from scrapy_rep.tools.demo.server import LoopbackServers, Site
 from tests.integration.crawling import Crawl, Job, ok, pages, site
+from tests.integration.test_in_process import ScriptedSpider, stat
+from tests.integration.test_in_process import crawl as crawl_here
 from tests.integration.test_pacing import TOLERANCE, asking, gaps
 from tests.integration.test_shared_store import total
 from tests.stores.redis_server import RedisServer
@@ -83,6 +86,27 @@ def test_the_delay_holds_for_all_workers(
     # Nobody asks all the time.
     assert total(crawls, "turn_asked_count") <= 36 * 10
     assert [crawl.our_log() for crawl in crawls] == [[]] * 3
+
+
+@pytest_twisted.ensureDeferred
+async def test_other_workers_leave_the_delay_after_who_does_not_obey(
+    servers: LoopbackServers, fresh_redis: RedisServer
+) -> None:
+    one = servers.serve(site(asking("Crawl-delay: 0.5")))
+
+    async def first(spider: ScriptedSpider) -> None:
+        assert await spider.ask(f"{one.url}/1") == 200
+        assert await spider.ask(f"{one.url}/free", meta={"dont_obey_robotstxt": True}) == 200
+
+    async def second(spider: ScriptedSpider) -> None:
+        assert await spider.ask(f"{one.url}/2") == 200
+
+    settings = {"REP_STORE": fresh_redis.url + PATIENT}
+    crawlers = [await crawl_here(script, settings) for script in (first, second)]
+    assert one.targets() == ["/robots.txt", "/1", "/free", "/2"]
+    assert gaps(one)[-1] >= 0.5 - TOLERANCE
+    # It had none of its own.
+    assert [stat(crawler, "robotstxt/turn_count") for crawler in crawlers] == [1, 1]
 
 
 def test_redis_goes_and_comes_back_empty(

@@ -14,9 +14,11 @@ from scrapy.crawler import Crawler, CrawlerRunner
 from scrapy.http import Response
 from scrapy.linkextractors import LinkExtractor
 from scrapy.spiders import CrawlSpider, Rule
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
 from scrapy_rep import (
     Access,
+    CrawlStopping,
     Field,
     Reason,
     RepMiddleware,
@@ -24,6 +26,7 @@ from scrapy_rep import (
     RobotsLinkFilter,
     Verdict,
 )
+from scrapy_rep.stores.base import pause
 from scrapy_rep.tools.demo.server import Answer, Asked, LoopbackServers, http_response
 from tests.integration.crawling import RULES, Job, hang, ok, pages, site
 from tests.integration.test_in_process import ScriptedSpider, crawl, robots_count, stat
@@ -172,6 +175,28 @@ async def test_many_questions_at_once_are_one_fetch(servers: LoopbackServers) ->
 
     await crawl(script)
     assert robots_count(one) == 1
+
+
+@pytest_twisted.ensureDeferred
+async def test_who_asks_is_told_that_the_crawl_stops(servers: LoopbackServers) -> None:
+    down = servers.serve(site(hang))
+
+    async def script(spider: ScriptedSpider) -> None:
+        ask = middleware_of(spider)
+        verdict = deferred_from_coro(ask.verdict(f"{down.url}/"))
+        policy = deferred_from_coro(ask.policy(f"{down.url}/"))
+        while not down.asked:
+            await pause(0.01)
+        assert spider.crawler.engine is not None
+        # Which waits for what is under way, this too.
+        deferred_from_coro(spider.crawler.engine.close_spider_async(reason="stopped"))
+        told = await maybe_deferred_to_future(verdict)
+        assert (told.allowed, told.reason) == (False, Reason.UNREACHABLE)
+        assert told.detail == "the crawl is stopping"
+        with pytest.raises(CrawlStopping):
+            await maybe_deferred_to_future(policy)
+
+    await crawl(script)
 
 
 def test_it_can_be_asked_on_every_loop(servers: LoopbackServers, loop: str) -> None:

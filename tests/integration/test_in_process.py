@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asyncio import StreamWriter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,8 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
 from scrapy_rep import Reason, RepMiddleware, RepRobotParser, RobotsForbidden, Verdict
-from scrapy_rep.tools.demo.server import LoopbackServers, Site, http_response
+from scrapy_rep.fetcher import RobotsTxtFetcher
+from scrapy_rep.tools.demo.server import Asked, LoopbackServers, Site, http_response
 from tests.integration.crawling import RULES, hang, ok, site
 from tests.integration.middlewares import AsksAgain, Breaks, KeepsAway
 
@@ -432,3 +434,73 @@ async def test_a_middleware_that_spoils_the_fetch_allows_nothing(
         )
 
     await crawl(script, beside(middleware))
+
+
+@pytest.mark.parametrize("url", ["http:///page", "https://:80/"])
+@pytest_twisted.ensureDeferred
+async def test_a_request_without_an_origin_is_refused(url: str) -> None:
+    async def script(spider: ScriptedSpider) -> None:
+        verdict = await spider.ask(url)
+        assert isinstance(verdict, Verdict)
+        assert verdict.reason is Reason.INVALID_URL
+
+    crawler = await crawl(script)
+    assert stat(crawler, "robotstxt/forbidden/invalid-url") == 1
+    assert stat(crawler, "robotstxt/request_count") is None
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_bug_of_ours_refuses_and_is_logged_and_not_for_good(
+    servers: LoopbackServers, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = servers.serve(site(ok()))
+
+    async def fail(*_: Any) -> None:
+        raise RuntimeError("a bug")
+
+    async def script(spider: ScriptedSpider) -> None:
+        with monkeypatch.context() as broken:
+            broken.setattr(RobotsTxtFetcher, "fetch", fail)
+            for _ in range(2):
+                verdict = await spider.ask(f"{one.url}/yes")
+                assert isinstance(verdict, Verdict)
+                assert (verdict.reason, verdict.detail) == (Reason.UNREACHABLE, "internal error")
+        # REP_RETRY_DELAY
+        spider.clock.now += 60
+        assert await spider.ask(f"{one.url}/yes") == 200
+
+    await crawl(script)
+    errors = [record for record in caplog.records if record.levelname == "ERROR"]
+    assert [record.getMessage() for record in errors] == [
+        f"Failed to get the robots.txt of {one.url}, its pages are refused for now"
+    ]
+    assert errors[0].exc_info is not None
+    assert one.targets() == ["/robots.txt", "/yes"]
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_page_that_is_tried_again_keeps_its_proxy_and_password(
+    servers: LoopbackServers,
+) -> None:
+    clocks: list[Clock] = []
+    pages = [http_response(503), http_response(200)]
+
+    async def answer(asked: Asked, writer: StreamWriter) -> None:
+        if asked.target.endswith("/robots.txt"):
+            writer.write(ok())
+        else:
+            # So that what is known is too old when the page is tried again.
+            clocks[0].now += 25 * HOUR
+            writer.write(pages.pop(0))
+
+    proxy = servers.serve(answer)
+
+    async def script(spider: ScriptedSpider) -> None:
+        clocks.append(spider.clock)
+        with_password = proxy.url.replace("://", "://user:secret@")
+        assert await spider.ask("http://one.example/yes", meta={"proxy": with_password}) == 200
+
+    await crawl(script, {"RETRY_ENABLED": True})
+    assert proxy.targets() == ["http://one.example/robots.txt", "http://one.example/yes"] * 2
+    credentials = [asked.headers.get("proxy-authorization") for asked in proxy.asked]
+    assert credentials == ["Basic dXNlcjpzZWNyZXQ="] * 4

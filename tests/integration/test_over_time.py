@@ -11,11 +11,14 @@ from typing import Any
 
 import pytest
 import pytest_twisted
-from scrapy.utils.defer import deferred_from_coro
+from scrapy import Request
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
-from scrapy_rep import Reason, RepMiddleware, Verdict
+from scrapy_rep import Access, Reason, RepMiddleware, Verdict
+from scrapy_rep.keeper import PolicyKeeper
 from scrapy_rep.rep.policy import Policy
+from scrapy_rep.rep.urls import Origin
 from scrapy_rep.stores.base import pause
 from scrapy_rep.tools.demo.server import Answer, Asked, LoopbackServers, Site, http_response
 from tests.integration.crawling import RULES, ok, redirect, reset, site
@@ -76,12 +79,17 @@ def conditions(one: Site) -> list[tuple[str | None, str | None]]:
     ]
 
 
-def keeper(spider: ScriptedSpider) -> dict[str, Any]:
-    """What the keeper of the crawl has."""
+def keeper_of(spider: ScriptedSpider) -> PolicyKeeper:
     middleware = spider.crawler.get_downloader_middleware(RepMiddleware)
     assert middleware is not None
-    found: dict[str, Any] = vars(vars(middleware)["_keeper"])
+    found = vars(middleware)["_keeper"]
+    assert isinstance(found, PolicyKeeper)
     return found
+
+
+def keeper(spider: ScriptedSpider) -> dict[str, Any]:
+    """What the keeper of the crawl has."""
+    return vars(keeper_of(spider))
 
 
 def policy(spider: ScriptedSpider, one: Site) -> Policy:
@@ -145,6 +153,28 @@ async def test_a_refresh_keeps_nobody_waiting(servers: LoopbackServers) -> None:
     assert stat(crawler, "robotstxt/access_count/successful") == 1
     assert stat(crawler, "robotstxt/request_count") == 2
     assert stat(crawler, "robotstxt/response_status_count/304") == 1
+
+
+@pytest_twisted.ensureDeferred
+async def test_who_wants_a_refresh_waits_for_the_fetch_that_is_under_way(
+    servers: LoopbackServers,
+) -> None:
+    answer = Held(ok())
+    one = serve(servers, answer)
+
+    async def script(spider: ScriptedSpider) -> None:
+        page = deferred_from_coro(spider.ask(f"{one.url}/no"))
+        while not one.asked:
+            await pause(0.01)
+        request = Request(f"{one.url}/robots.txt")
+        refreshed = deferred_from_coro(keeper_of(spider).refresh(Origin.of(request.url), request))
+        answer.released.set()
+        assert (await maybe_deferred_to_future(refreshed)).access is Access.SUCCESSFUL
+        found = await maybe_deferred_to_future(page)
+        assert by_rule(found)
+
+    await crawl(script)
+    assert robots_count(one) == 1
 
 
 @pytest_twisted.ensureDeferred

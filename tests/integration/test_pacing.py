@@ -14,7 +14,7 @@ import pytest_twisted
 from scrapy.core.downloader import Downloader
 from scrapy.crawler import Crawler
 
-from scrapy_rep import Reason, Verdict
+from scrapy_rep import Reason, RepMiddleware, Verdict
 from scrapy_rep.tools.demo.server import Asked, LoopbackServers, Site
 from tests.integration.crawling import PAGE, Job, ok, pages, paths, redirect, site
 from tests.integration.test_in_process import (
@@ -137,6 +137,29 @@ async def test_a_slot_that_was_dropped_is_paced_again(servers: LoopbackServers) 
     await crawl(script)
     assert len(gaps(one)) == 19
     assert min(gaps(one)) >= 0.1 - TOLERANCE
+
+
+@pytest_twisted.ensureDeferred
+async def test_of_more_origins_than_are_kept_the_first_is_let_go(
+    servers: LoopbackServers,
+) -> None:
+    one = servers.serve(site(asking("Crawl-delay: 0.2")))
+    same_slot = servers.serve(site(asking("Crawl-delay: 0.05")), host=one.host)
+    other, another = (servers.serve(site(asking("Crawl-delay: 0.1"))) for _ in range(2))
+
+    async def script(spider: ScriptedSpider) -> None:
+        delays = []
+        for asked in (one, same_slot, other, another):
+            assert await spider.ask(f"{asked.url}/yes") == 200
+            delays.append((slot_of(spider, one).delay, slot_of(spider, one).concurrency))
+        # Both are kept; one of the two is; neither is, and the slot is as it was.
+        assert delays == [(0.2, 1), (0.2, 1), (0.05, 1), (0.0, 8)]
+        # Whoever comes back is asked again, and paced again.
+        assert await spider.ask(f"{one.url}/yes") == 200
+        assert slot_of(spider, one).delay == 0.2
+
+    await crawl(script, {"REP_MAX_ORIGINS": 2})
+    assert robots_count(one) == 2
 
 
 @pytest_twisted.ensureDeferred
@@ -280,6 +303,21 @@ async def test_the_group_that_is_about_us_decides(
     async def script(spider: ScriptedSpider) -> None:
         meta = {"robots_agent_tokens": tokens}
         assert await without_delay(spider, one, meta=meta) == (200, delay)
+
+    await crawl(script)
+
+
+@pytest_twisted.ensureDeferred
+async def test_many_agents_take_little_room(servers: LoopbackServers) -> None:
+    one = servers.serve(site(asking("Crawl-delay: 0.01")))
+
+    async def script(spider: ScriptedSpider) -> None:
+        for number in range(1, 40):
+            tokens = {"robots_agent_tokens": number * "a"}
+            assert await spider.ask(f"{one.url}/yes", meta=tokens) == 200
+        middleware = spider.crawler.get_downloader_middleware(RepMiddleware)
+        assert len(vars(middleware)["_pacing"].asked[one.url].agents) < 33
+        assert slot_of(spider, one).delay == 0.01
 
     await crawl(script)
 

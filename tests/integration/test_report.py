@@ -265,6 +265,23 @@ async def test_disagreements(servers: LoopbackServers, path: Path) -> None:
 
 
 @pytest_twisted.ensureDeferred
+async def test_second_opinions_that_differ(servers: LoopbackServers, path: Path) -> None:
+    one = servers.serve(site(ok(b"User-agent: *\nDisallow: /*.pdf\n")))
+
+    async def script(spider: ScriptedSpider) -> None:
+        for name in ("a.pdf", "b.pdf", "c.html"):
+            await spider.ask(f"{one.url}/{name}")
+
+    parser = "scrapy.robotstxt.PythonRobotParser"
+    await crawl(script, {"REP_REPORT": path, "REP_COMPARE_WITH": parser})
+    page = read(path)
+    assert page.rows[one.url]["disagreements"] == 2
+    assert page.of(one.url)["disagreements"] == [
+        [f"{one.url}/{name}", parser, False, True, 2, "wildcards"] for name in ("a.pdf", "b.pdf")
+    ]
+
+
+@pytest_twisted.ensureDeferred
 async def test_a_recorder_that_fails_harms_nothing(
     servers: LoopbackServers, path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

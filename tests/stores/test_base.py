@@ -183,6 +183,16 @@ def test_with_something_after_it() -> None:
     refused(value(head_of(encode(facts())), b"x" * 35))
 
 
+def test_without_a_body() -> None:
+    refused(value(head_of(encode(facts())), b"User-agent: *\n"))
+
+
+def test_an_outage_without_an_attempt() -> None:
+    head = head_of(encode(outage()))
+    head[2][-1] = 0
+    refused(value(head, b"User-agent: *\nDisallow: /private/\n"))
+
+
 def test_cut() -> None:
     kept = encode(facts())
     for size in range(len(kept)):

@@ -258,6 +258,14 @@ def test_a_worker_whose_clock_is_off(fresh_redis: RedisServer, do: Do, off: floa
             read = await theirs.read(origin(1))
             assert read is not None
             assert time_of(read) == pytest.approx(wrong(), abs=10)
+            # So is since when, and when it was last asked in vain.
+            await theirs.write(outage(3, wrong(), wrong() - HOUR))
+            read = await ours.read(origin(3))
+            assert read is not None
+            assert read.outage is not None
+            distance = 10 if abs(off) > 1 else 60
+            assert read.outage.last_at == pytest.approx(time.time(), abs=distance)
+            assert read.outage.last_at - read.outage.since == pytest.approx(HOUR)
             # Leases are nobody's clock's business.
             lease = (await theirs.claim(origin(2), LEASE)).lease
             assert lease is not None
@@ -382,8 +390,9 @@ def test_too_large_for_redis(fresh_redis: RedisServer, client: Redis, do: Do) ->
         async with store_in(fresh_redis) as store:
             lease = (await store.claim(origin(), LEASE)).lease
             body = random.Random(1).randbytes(MAX_VALUE)
-            await store.write(facts(0, time.time(), body), lease)
-            assert await store.read(origin()) is None
+            for holds in (lease, None):
+                await store.write(facts(0, time.time(), body), holds)
+                assert await store.read(origin()) is None
             assert (await store.claim(origin(), LEASE)).lease is not None
 
     do(scenario())

@@ -653,6 +653,15 @@ def test_a_failure_without_a_status() -> None:
     assert value["outage"]["failure"] == "no answer"
 
 
+def test_a_lifetime_is_that_of_a_copy() -> None:
+    from scrapy.settings import Settings
+
+    reader = Reader(RepSettings.read(Settings()), NOON)
+    known = {name: reader.read(facts) for name, facts in examples(NOON).items()}
+    assert known["fresh"].lifetime == DAY
+    assert known["refused"].lifetime is None
+
+
 @pytest.mark.parametrize(
     ("seconds", "text"),
     [(0, "0 s"), (119, "119 s"), (120, "2 min"), (7199, "120 min"), (7200, "2 h"), (172800, "2 d")],

@@ -41,6 +41,16 @@ class Raising(RobotParser):
         return False
 
 
+class RaisingAtOnce(Raising):
+    """Raises when it is to read a file."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Any, robotstxt_body: bytes) -> RaisingAtOnce:
+        if robotstxt_body:
+            raise RuntimeError("\x1b[31m")
+        return cls()
+
+
 THIS = f"{__name__}.Raising"
 
 
@@ -96,6 +106,15 @@ def test_a_parser_of_ones_own(capsys: pytest.CaptureFixture[str]) -> None:
     assert answers["/other"]["rerp"]["allowed"] is True
 
 
+def test_a_parser_that_cannot_read_the_file(capsys: pytest.CaptureFixture[str]) -> None:
+    code, answers = compared(capsys, "--with", f"{THIS}AtOnce,protego", "/same", "/c")
+    assert code == 0
+    for said in answers.values():
+        assert said["RaisingAtOnce"]["allowed"] is None
+        assert said["RaisingAtOnce"]["error"] == r"raised RuntimeError: \x1b[31m"
+        assert said["protego"]["allowed"] is said["rfc9309"]["allowed"]
+
+
 def test_a_file_that_would_take_too_long(capsys: pytest.CaptureFixture[str]) -> None:
     Path("rules.txt").write_bytes(b"User-agent: a\n" * 5000 + b"Disallow: /\n" * 50)
     code, answers = compared(capsys, "--agent", "a", "/")
@@ -130,6 +149,23 @@ def test_urls_from_standard_input(
     code, answers = compared(capsys, "-")
     assert code == 2
     assert sorted(answers) == ["https://", "https://example.com/same"]
+
+
+def test_no_urls_at_all(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    type_in(monkeypatch, b"\n")
+    assert run_in_process("compare", "--file", "rules.txt", "-") == 0
+    assert capsys.readouterr().out == ""
+
+
+def test_a_url_that_names_no_host(capsys: pytest.CaptureFixture[str]) -> None:
+    # Nobody is asked, so nothing is fetched.
+    assert run_in_process("compare", "--json", "https://") == 2
+    (found,) = json.loads(capsys.readouterr().out)["urls"]
+    said = found["answers"]["rfc9309"]
+    assert (said["allowed"], said["reason"]) == (None, "invalid-url")
+    assert said["error"]
 
 
 @pytest.mark.once
@@ -237,6 +273,21 @@ def test_a_corpus_with_recorded_answers(archive: Path, capsys: pytest.CaptureFix
     assert rows["percent-encoded unreserved characters"] == ["1", "1", "0"]
     assert rows["all differences"] == ["1", "1", "0"]
     assert any(line.startswith("scrapy-rep, google") and " 1 " in line for line in shown)
+
+
+def test_parsers_that_fail_on_a_corpus(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "corpus.zip"
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("a.example", b"User-agent: *\nDisallow: /raise\n")
+        file.writestr("b.example", BODY)
+    words = ["--corpus", str(path), "--json", "--with", f"{THIS},{THIS}AtOnce"]
+    assert run_in_process("compare", *words) == 1
+    value = json.loads(capsys.readouterr().out)
+    when_asked, at_once = value["parsers"][-2:]
+    assert (when_asked["parser"], at_once["parser"]) == ("Raising", "RaisingAtOnce")
+    # About some of the URLs of one file; and about all of both.
+    assert 0 < when_asked["raised"] < value["questions"]
+    assert at_once["raised"] == value["questions"]
 
 
 def test_recorded_answers_of_another_archive(

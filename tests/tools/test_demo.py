@@ -213,6 +213,23 @@ sys.exit(run.run_demo(sys.stdout, sites=sites))
         assert difference.startswith(start)
 
 
+def test_of_many_differences_some_are_told(tmp_path: Path) -> None:
+    done = run_script(
+        """
+pages = refused(*(f"/{number}" for number in range(40)), because="line 2: Disallow: /")
+sys.exit(run.run_demo(sys.stdout, sites=[DemoSite("open", Says(), pages)]))
+""",
+        tmp_path,
+    )
+    assert done.returncode == 1
+    lines = done.stdout.splitlines()
+    # Each was fetched, and the server saw it.
+    start = lines.index("80 not as expected:")
+    told = lines[start + 1 :]
+    assert told[-1] == f"  and {80 - len(told[:-1])} more"
+    assert all(line.startswith("  open: /") for line in told[:-1])
+
+
 def test_without_the_add_on_the_demo_fails(tmp_path: Path) -> None:
     done = run_script(
         "crawl._SETTINGS['ADDONS'] = {}\n"
@@ -295,3 +312,10 @@ def test_what_the_server_saw_counts(targets: list[str], difference: str | None) 
     else:
         (only,) = differences
         assert re.match(difference, only)
+
+
+def test_a_page_that_does_not_come_is_told() -> None:
+    right = site_result("/yes", "/robots.txt")
+    failed = Outcome(error="TimeoutError: 3 s")
+    result = SiteResult(right.served, ((failed,), *right.outcomes[1:]), ())
+    assert list(result.differences()) == ["/yes: expected fetched, but failed (TimeoutError: 3 s)"]

@@ -98,9 +98,23 @@ def test_what_an_answer_means(servers: LoopbackServers, tmp_path: Path) -> None:
     assert (done.returncode, "all pages are refused" in done.stdout) == (2, True)
     done = robots(tmp_path, "fetch", "--dialect", "koster1996", secret.url)
     assert (done.returncode, "  access      disallowed" in done.stdout) == (1, True)
+    (value,) = from_json(robots(tmp_path, "fetch", "--json", none.url))
+    assert (value["status"], value["size"], value["encoding"]) == (404, None, None)
     done = robots(tmp_path, "fetch", "http://127.0.0.1:9")
     assert done.returncode == 2
     assert "  hop 1       -    http://127.0.0.1:9/robots.txt  (no answer)" in done.stdout
+
+
+@pytest.mark.once
+def test_a_redirect_to_another_encoding(servers: LoopbackServers, tmp_path: Path) -> None:
+    moved = http_response(301, headers=[("Location", "/moved")])
+    body = http_response(200, RULES.decode().encode("utf-16"))
+    site = serve(servers, {"/robots.txt": moved, "/moved": body})
+    done = robots(tmp_path, "fetch", site.url)
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert "              to /moved" in lines
+    assert "  encoding    UTF-16, by its byte order mark" in lines
 
 
 @pytest.mark.once

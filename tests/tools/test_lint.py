@@ -130,6 +130,8 @@ def test_live(servers: LoopbackServers, tmp_path: Path) -> None:
     assert done.stdout.startswith(f"{site.url}/robots.txt:2: warning: ")
     (value,) = from_json(robots(tmp_path, "lint", "--json", site.url))
     assert value["name"] == f"{site.url}/robots.txt"
+    (run,) = json.loads(robots(tmp_path, "lint", "--format", "sarif", site.url).stdout)["runs"]
+    assert run["artifacts"] == [{"location": {"uri": f"{site.url}/robots.txt"}}]
     done = robots(tmp_path, "lint", none.url)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
