@@ -55,6 +55,9 @@ def _gunzip(data: bytes, limit: int) -> tuple[bytes, bool]:
         data = member.unused_data
         if not data.startswith(b"\x1f\x8b") or len(decoded) >= limit:
             break
+    else:
+        # What is in the others may refuse something.
+        raise ValueError(f"more than {_MAX_GZIP_MEMBERS} members")
     return bytes(decoded), complete
 
 
