@@ -417,6 +417,14 @@ def words_of(path: bytes) -> list[bytes]:
     return path.translate(_WORD_OR_SPACE).split()
 
 
+def words_among(octets: bytes) -> bytes:
+    """A table for :meth:`bytes.translate`, which leaves a path's words, with spaces between them.
+
+    In place of whatever is not one of *octets*, it puts a NUL.
+    """
+    return bytes(mark if octet in octets else 0 for octet, mark in enumerate(_WORD_OR_SPACE))
+
+
 def _rarest_words(patterns: Iterable[str]) -> Iterator[tuple[str, str, int]]:
     """Each of *patterns*, its word that the fewest have ("" if it has none), how many do."""
     words = {pattern: _WORD.findall(pattern) for pattern in patterns}

@@ -20,7 +20,7 @@ from .findings import Finding, read_findings
 from .glance import glance
 from .groups import Group, OurGroup, groups_about, our_group
 from .lines import Field, Lines, read_line, within_limit
-from .matching import NO_RULE, Rule, RuleSet, line_of, refuses, words_of
+from .matching import NO_RULE, Rule, RuleSet, line_of, refuses, words_among
 from .records import OTHER_FIELDS, OtherRecord, RequestRate, TimeWindow, read_other_records
 from .text import printable
 from .urls import (
@@ -38,6 +38,9 @@ from .verdict import AgentLine, Reason, Verdict
 # lines; a crawl asks for one or two.
 _MAX_RULE_SETS = 32
 _MAX_RULES = 1024
+
+# Leaves the words of a path whose octets are all plain; others get a NUL in it.
+_WORDS_IF_PLAIN = words_among(PLAIN)
 
 _Value = TypeVar("_Value")
 
@@ -113,8 +116,8 @@ class RobotsTxt:
             rules = self._rule_sets[agents]
             path: str = url.removeprefix(self._site)  # type: ignore[arg-type, assignment]
             if path != url and path[0] == "/":
-                octets = path.encode()
-                if octets.translate(PLAIN) == octets and "/." not in path and path[-1] != "?":
+                marked = path.encode().translate(_WORDS_IF_PLAIN)
+                if 0 not in marked and "/." not in path and path[-1] != "?":
                     words = None
                     look = rules.look
                     if look is not None:
@@ -133,7 +136,7 @@ class RobotsTxt:
                             return path == ROBOTS_TXT and self._is_robots_txt(path)
                     elif rules.signs is not None:
                         signs, starts = rules.signs
-                        words = words_of(octets)
+                        words = marked.split()
                         if signs.isdisjoint(words) and not path.startswith(starts):
                             return True
                     if rules.decide(path, words) & 1:

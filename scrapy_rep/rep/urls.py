@@ -47,15 +47,13 @@ _UNRESERVED = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._
 _KEPT = "!&()+,/:;=?@"
 
 
-# The octets that are the same in every form, in a URL and in a pattern.
-_PLAIN = (_UNRESERVED + _KEPT).encode("ascii")
-_PLAIN_OR_META = _PLAIN + b"*$\n"
-#: ``bytes.translate`` with this leaves octets as they are if all of them are the same in
-#: every form. What follows the authority in a URL is then the path to match as it stands,
-#: if it has no "/." in it, and does not end with "?".
-PLAIN = bytes(octet if octet in _PLAIN else _PLAIN[0] for octet in range(256))
+#: The octets that are the same in every form, in a URL and in a pattern. What follows the
+#: authority in a URL is the path to match as it stands if it has no others, no "/." in it,
+#: and does not end with "?".
+PLAIN = (_UNRESERVED + _KEPT).encode("ascii")
+_PLAIN_OR_META = PLAIN + b"*$\n"
 # Of values between line ends, one that has others, after its line end.
-_ODD = re.compile(b"\n(?![*%b]*[$]?\n)(.+)" % re.escape(_PLAIN))
+_ODD = re.compile(b"\n(?![*%b]*[$]?\n)(.+)" % re.escape(PLAIN))
 
 
 class _Form(NamedTuple):
@@ -181,8 +179,8 @@ def path_to_match(url: str | bytes, dialect: Dialect) -> str:
 def rest_to_match(rest: str, dialect: Dialect) -> str:
     """The same for what follows the authority in a URL, which starts with ``/``."""
     text = _octets(rest)
-    octets = text.encode()
-    if octets.translate(PLAIN) == octets and "/." not in text and not text.endswith("?"):
+    odd = text.encode().translate(None, PLAIN)
+    if not odd and "/." not in text and not text.endswith("?"):
         return text
     if dialect.path_form is PathForm.VERBATIM:
         return _c_string(text.partition("#")[0])
