@@ -73,6 +73,7 @@ class Preferences:
 
 
 def _first_refusal(rules: Iterable[RuleSet], path: str) -> int:
-    """The line of a record that refuses *path*; 0 where none does."""
+    """The line of the first record that refuses *path*; 0 where none does."""
     weights = (each.decide(path) for each in rules)
-    return next((line_of(weight) for weight in weights if weight != NO_RULE and weight & 1), 0)
+    lines = (line_of(weight) for weight in weights if weight != NO_RULE and weight & 1)
+    return min(lines, default=0)

@@ -17,6 +17,8 @@ import subprocess
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from functools import _lru_cache_wrapper
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -27,10 +29,14 @@ from mutmut.state import state
 
 _COPY = Path("build", "mutation")
 _REP = Path("scrapy_rep", "rep")
-_PYTEST = ["-o", "addopts=--import-mode=importlib --strict-markers", "-p", "no:cacheprovider"]
-_PYTEST += ["-p", "no:twisted", "-q", "--tb=no", "-m", "not once and not hypothesis", "tests/rep"]
+# Standard error itself is not captured: what it is told is how far this is.
+_PYTEST = ["-o", "addopts=--import-mode=importlib --strict-markers --capture=sys"]
+_PYTEST += ["-p", "no:cacheprovider", "-p", "no:twisted", "-q", "--tb=no"]
+_PYTEST += ["-m", "not once and not hypothesis", "tests/rep"]
 # One that takes longer is left out: twenty thousand groups, five thousand times.
 _SLOW = 0.25
+# How often to say how far this is, in changes.
+_PROGRESS = 250
 # A change that takes so many seconds of a processor has made a loop endless.
 _ENDLESS = 30
 
@@ -66,6 +72,7 @@ class _Session:
         state()._stats.clear()  # noqa: SLF001
         for item in session.items:
             self._run_unchanged(item)
+        _forget()
         for name in self._names:
             tests = sorted(self._by_function[_function(name)], key=lambda test: test[0])
             while len(self._running) >= self._processes:
@@ -79,6 +86,7 @@ class _Session:
         return True
 
     def _run_unchanged(self, item: pytest.Item) -> None:
+        _forget()
         reports = runtestprotocol(item, log=False)
         if any(report.failed for report in reports):
             sys.exit(f"{item.nodeid} fails without any change")
@@ -94,10 +102,21 @@ class _Session:
         self.counts[name.split(".")[2]] += 1
         if status == 0:
             self.survivors.append(name)
+        done = self.counts.total()
+        if not done % _PROGRESS:
+            print(done, "of", len(self._names), "changes", file=sys.__stderr__)
 
 
 def _function(name: str) -> str:
     return name.rpartition("__mutmut_")[0]
+
+
+def _forget() -> None:
+    """Empty the caches of functions. What one test left there, no other would call for."""
+    modules = [sys.modules[name] for name in sys.modules if name.startswith("scrapy_rep.rep.")]
+    for each in chain.from_iterable(vars(module).values() for module in modules):
+        if isinstance(each, _lru_cache_wrapper):
+            each.cache_clear()
 
 
 def _try(name: str, tests: list[pytest.Item]) -> int:

@@ -173,6 +173,14 @@ def test_the_reading_at_hand_need_not_be_the_default() -> None:
         assert known == "percent-encoded unreserved characters"
 
 
+def test_what_is_kept_of_a_file_does_not_grow_without_end() -> None:
+    reading = GoogleReading(b"")
+    for number in range(1100):
+        assert reading.answer(b"/%d" % number, (f"bot-{number}",), ()) == (True, 0)
+    assert reading.path.cache_info().currsize == 1024
+    assert reading.rule_set.cache_info().currsize == 128
+
+
 def test_points_have_names_of_their_own() -> None:
     assert len({point.name for point in POINTS}) == len(POINTS) == 17
 

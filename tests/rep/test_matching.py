@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+from collections.abc import Sequence
 from unittest.mock import patch
 
 import pytest
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 
 from scrapy_rep.rep import matching
 from scrapy_rep.rep.dialects import DIALECTS, GOOGLE, RFC9309, Dialect, Precedence
-from scrapy_rep.rep.matching import NO_RULE, Rule, line_of, specific
+from scrapy_rep.rep.matching import NO_RULE, Rule, RuleSet, Wildcard, line_of, specific
 from scrapy_rep.rep.robotstxt import RobotsTxt
 from scrapy_rep.rep.urls import path_to_match
 from tests.rep.plain_matcher import decide, plain_decide, rule_set
@@ -336,7 +338,8 @@ def test_rules_with_nothing_but_short_pieces_are_found_among_many_others(
     path: str, dialect: Dialect
 ) -> None:
     long = [f"disallow /*item-{number}*" for number in range(100)]
-    rules = rules_of(*long, "allow /*x", "disallow /*a$", "allow /*b*a", "disallow /x*b")
+    short = ("allow /*", "allow /*x", "disallow /*a$", "allow /*b*a", "disallow /x*b")
+    rules = rules_of(*long, *short)
     assert decide(rules, path, dialect) == plain_decide(rules, path, dialect)
 
 
@@ -448,3 +451,109 @@ def test_a_pattern_is_found_by_how_it_begins_where_many_end_alike(
 ) -> None:
     rules = rules_of(*(f"disallow /*{letter}xyz" for letter in "abcdefghijklmnopqrstuvwxyz"))
     assert decide(rules, path, dialect) == plain_decide(rules, path, dialect)
+
+
+# -- what takes no time or memory ---------------------------------------------------------
+
+
+def after_many_checks(lines: Sequence[str]) -> RuleSet:
+    """The index over the rules *lines*, asked as often as there are any."""
+    index = rule_set(rules_of(*lines), RFC9309)
+    for _ in lines:
+        assert index.signs is None
+        index.decide("/page")
+    return index
+
+
+ITEMS = [f"disallow /*/all/item-{number}/" for number in range(30)]
+# They have no word.
+STARTS = [f"disallow /no{number}" for number in range(25)]
+
+
+def test_signs_are_the_rarest_words_and_the_starts_of_patterns_without_one() -> None:
+    rules = [*ITEMS, *STARTS[:24], "allow /*/all/page/", "disallow "]
+    signs = after_many_checks(rules).signs
+    assert signs is not None
+    words, starts = signs
+    assert words == {b"item-%d" % number for number in range(30)}
+    assert sorted(starts) == sorted(f"/no{number}" for number in range(24))
+
+
+@pytest.mark.parametrize("rules", [STARTS, ["disallow *x"], ["disallow /*x"]], ids=len)
+def test_there_are_no_signs_where_a_path_may_begin_with_anything(rules: list[str]) -> None:
+    assert after_many_checks([*ITEMS, *rules]).signs is None
+
+
+def test_few_rules_are_looked_at_and_more_have_signs() -> None:
+    for count, few in ((24, True), (25, False)):
+        index = after_many_checks(ITEMS[:count])
+        assert (index.look is not None, index.signs is None) == (few, few)
+
+
+def test_for_too_many_rules_no_signs_are_looked_for() -> None:
+    with patch.object(matching, "_MANY", 29):
+        assert after_many_checks(ITEMS[:29]).signs is not None
+        index = after_many_checks(ITEMS)
+    assert index.signs is None
+    assert line_of(index.decide("/a/all/item-7/")) == 8
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        # Found by a word, by grams, and tried one by one.
+        [f"disallow /*/w-{number}/*v" for number in range(30)],
+        [f"disallow /v*w-1*a{number}b" for number in range(10, 40)],
+        ["disallow /*w-1*v"],
+    ],
+    ids=lambda rules: rules[0],
+)
+def test_of_a_long_path_it_is_known_where_pieces_are(rules: list[str]) -> None:
+    index = rule_set(rules_of(*rules), RFC9309)
+    # All pieces are in it, in another order.
+    path = "/v" + "".join(f"a{number}b" for number in range(10, 40)) + "/w-1/"
+    for length, looked_through in ((499, True), (500, False)):
+        with patch.object(Wildcard, "matches", return_value=False) as matches:
+            assert index.decide(path.ljust(length, "x")) == NO_RULE
+        assert matches.called is looked_through
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "in_order"),
+    [
+        ("/*a*b", "/ab", True),
+        ("/*a*b", "/ba", False),
+        ("/*a*b", "/bab", True),
+        ("/*x*b", "/ab", False),
+        ("/*a*x", "/ab", False),
+        ("/*a*x*b", "/ab", False),
+        ("/*a*b*c", "/acb", False),
+        ("/*a*b*c", "/acbc", True),
+        ("/*a*b*c", "/bac", False),
+        # They would overlap.
+        ("/*ab*b", "/xxab", False),
+        ("/*ab*b", "/xxabb", True),
+        ("/*a*b$", "/ab", True),
+        ("/*a*b$", "/abc", False),
+        ("/*a*bc$", "/abc", True),
+        ("/*a*bc$", "/abcd", False),
+    ],
+)
+def test_pieces_are_in_order_by_where_each_is_first_and_last(
+    pattern: str, path: str, in_order: bool
+) -> None:
+    wildcard = matching._split(pattern, 2)  # noqa: SLF001
+    assert wildcard.in_order(matching._Places(path)) is in_order  # noqa: SLF001
+
+
+def test_a_long_piece_takes_little_more_memory_than_its_text() -> None:
+    pieces = ["".join(f"{number:04x}" for number in range(i, 8000, 31)) for i in range(30)]
+    rules = rules_of(*(f"disallow /*{piece}" for piece in pieces))
+    tracemalloc.start()
+    try:
+        index = rule_set(rules, RFC9309)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert line_of(index.decide(f"/a/{pieces[-1]}")) == 30
+    assert peak < 20 * sum(map(len, pieces))

@@ -54,6 +54,8 @@ FIRST = 3
         (["Content-Signal: search=yes", "Content-Usage: search=n"], ("search",), FIRST + 1),
         (["Content-Signal: search=no", "Content-Signal: search=yes"], ("search",), FIRST),
         (["Content-Signal: search=yes", "Content-Signal: search=no"], ("search",), FIRST + 1),
+        (["Content-Signal: search=no", "Content-Usage: search=n"], ("search",), FIRST),
+        (["Content-Usage: search=n", "Content-Signal: search=no"], ("search",), FIRST),
         (["Content-Signal: search=no", "Content-Usage: train-ai=n"], ("search", "ai-train"), FIRST),
         (
             ["Content-Signal: search=no", "Content-Usage: train-ai=n"],
