@@ -15,11 +15,13 @@ from statistics import median
 from typing import Any
 
 import scrapy
+from protego import Protego
 from scrapy.crawler import AsyncCrawlerProcess
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 
 from benchmarks._child import in_child
+from benchmarks._peers import AGENT
 from benchmarks._tables import (
     ROUNDS,
     Table,
@@ -99,8 +101,8 @@ class PageSpider(scrapy.Spider):
 class RequestSpider(scrapy.Spider):
     """Asks for one page, and with its robots.txt known measures the middleware.
 
-    *came* gets the µs per request of ours and of an empty one, by whether
-    requests are allowed.
+    *came* gets the µs per request of ours, of an empty one and of the yardstick, by
+    whether requests are allowed.
     """
 
     name = "requests"
@@ -120,7 +122,11 @@ class RequestSpider(scrapy.Spider):
             random = Random(self.rules)
             count = ROUNDS * REQUESTS
             urls = list(file.urls(random, count, refused=0.0 if allowed else 1.0, site=self.site))
-            middlewares = {"ours": our_middleware(self), "empty": EmptyMiddleware().process_request}
+            middlewares = {
+                "ours": our_middleware(self),
+                "empty": EmptyMiddleware().process_request,
+                "yardstick": protegos_check(),
+            }
             self.came[allowed] = micros(middlewares, urls, refused=0 if allowed else REQUESTS)
 
 
@@ -129,6 +135,13 @@ def our_middleware(spider: scrapy.Spider) -> Callable[[scrapy.Request], object]:
     ours = spider.crawler.get_downloader_middleware(RepMiddleware)
     assert ours is not None
     return ours.process_request
+
+
+def protegos_check() -> Callable[[scrapy.Request], object]:
+    """What asks Protego about a request, by a file of few rules: it tells how fast the
+    machine is just now."""
+    check = Protego.parse(workload(_FEW_RULES, mixed=True).body.decode()).can_fetch
+    return lambda request: check(request.url, AGENT)
 
 
 def micros(
@@ -196,18 +209,22 @@ def requests_table() -> Table:
         came = _requests(rules)
         for allowed, micros in came.items():
             name = f"{rules:,} rules, {'allowed' if allowed else 'refused'}"
-            rows.append((name, *map(figure, _beyond(micros))))
-    head = ("request", "empty middleware", "scrapy-rep", "beyond")
+            rows.append((name, *_cells(micros)))
+    head = ("request", "empty middleware", "scrapy-rep", "yardstick", "beyond empty")
     title = "process_request for a known origin: µs of CPU time"
     note = (
         f"Medians of {ROUNDS} alternating rounds of {REQUESTS:,} new requests each. A quarter of "
-        f"the rules have * or $. Refusing includes the exception, its verdict and the log record."
+        f"the rules have * or $. Refusing includes the exception, its verdict and the log record. "
+        f"The yardstick is a check by Protego of the file with {_FEW_RULES} rules, at the same "
+        f"time: how fast a machine is may change from one minute to the next. In brackets, how "
+        f"many times that."
     )
     return Table(title, head, tuple(rows), (note,))
 
 
-def _beyond(micros: Mapping[str, float]) -> tuple[float, float, float]:
-    return micros["empty"], micros["ours"], micros["ours"] - micros["empty"]
+def _cells(micros: Mapping[str, float]) -> tuple[str, ...]:
+    empty, ours, yardstick = micros["empty"], micros["ours"], micros["yardstick"]
+    return figure(empty), figure(ours), figure(yardstick), compared(ours - empty, yardstick)
 
 
 def _requests(rules: int) -> dict[bool, dict[str, float]]:
