@@ -2,7 +2,7 @@
 
 Loading includes a first check, because what a parser puts off is then done.
 Each case runs in a process of its own, which is ended after a time limit. The
-exit status is 1 where one of our limits does not hold.
+exit status is 1 where one of our limits does not hold that should.
 """
 
 from __future__ import annotations
@@ -175,6 +175,14 @@ CASES: dict[str, Callable[[], Case]] = {
     "only Disallow:/": lambda: Case(filled(itertools.repeat("Disallow:/")), _PLAIN_URL),
 }
 
+#: URLs made for a file, for which there is a bound, but no limit: see docs/benchmarks.rst.
+WITHOUT_LIMIT = {
+    "wildcards, all pieces in the URL, 8,000 long",
+    "wildcards, all pieces in the URL, 16,000 long",
+    "wildcards of runs of a and b, out of order",
+    "wildcards with $, a piece in the URL",
+}
+
 
 def cost(name: str, case: str) -> Cost:
     """What a parser takes for a case."""
@@ -226,7 +234,7 @@ def main() -> None:
     options = arguments(__doc__).parse_args()
     ours = {case: given_up_or_cost(OURS, case) for case in CASES}
     publish(options.rst, table(ours))
-    if not all(cost and cost.holds for cost in ours.values()):
+    if not all(cost and cost.holds for case, cost in ours.items() if case not in WITHOUT_LIMIT):
         sys.exit(1)
 
 
