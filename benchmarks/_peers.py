@@ -47,6 +47,11 @@ class Peer:
     rereads: bool = False
     native: bool = False
 
+    @property
+    def distribution(self) -> str:
+        """What it is installed as."""
+        return self.name.partition(" ")[0]
+
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
@@ -74,7 +79,8 @@ def installed() -> dict[str, Loaded]:
 
 def absent() -> list[str]:
     """The peers that are not installed here, and why, for people."""
-    return [reason for reason in map(load, PEERS) if isinstance(reason, str)]
+    reasons = (reason for reason in map(load, PEERS) if isinstance(reason, str))
+    return list(dict.fromkeys(reasons))
 
 
 def by_name(name: str) -> Loaded:
@@ -88,14 +94,14 @@ def load(peer: Peer) -> Loaded | str:
         # fast-robotstxt raises OSError where it does not find its library.
         module = import_module(peer.module)
     except (ImportError, OSError) as error:
-        return f"{peer.name} is absent: {error}."
+        return f"{peer.distribution} is absent: {error}."
     return Loaded(peer, module, _version(peer))
 
 
 def _version(peer: Peer) -> str:
     if peer is _URLLIB:
         return platform.python_version()
-    return version(peer.name.partition(" ")[0])
+    return version(peer.distribution)
 
 
 # The three ways in which the packages want to be asked.

@@ -92,13 +92,13 @@ def publish(rst: Path | None, *tables: Table) -> None:
 
 def machine(*distributions: str) -> str:
     """What this is measured on: the machine, Python, all peers and *distributions*."""
-    peers = [f"{peer.name} {peer.version}" for peer in installed().values()]
+    peers = [f"{each.peer.distribution} {each.version}" for each in installed().values()]
     others = [f"{name} {version(name)}" for name in distributions]
     python = f"{platform.python_implementation()} {platform.python_version()}"
     today = datetime.datetime.now(datetime.timezone.utc).date()
     return (
         f"Measured on {today} on {_processor()}, {os.cpu_count()} cores, {platform.system()}, "
-        f"with {python}, {', '.join(others + peers)}."
+        f"with {python}, {', '.join(dict.fromkeys(others + peers))}."
     )
 
 
