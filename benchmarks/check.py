@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from random import Random
 
-from benchmarks._peers import OURS, Answers, installed
+from benchmarks._peers import OURS, Answers, by_name, installed
 from benchmarks._tables import (
     ROUNDS,
     Table,
@@ -112,6 +112,29 @@ def _micros(answers: Answers, urls: list[str]) -> float:
     return timed(lambda: answers(urls)).seconds / len(urls) * 1e6
 
 
+def growth(refused: float) -> float:
+    """How many times one among the fewest plain rules a check of ours among the most takes.
+
+    Cells of the table are a minute apart, in which a machine may change; these
+    rounds alternate.
+    """
+    cells = {str(cell): cell for cell in (Cell(n, False, refused) for n in (_SIZES[0], _SIZES[-1]))}
+    files = {name: workload(cell.rules, mixed=False) for name, cell in cells.items()}
+    count = _WARM_UP + ROUNDS * _URLS
+    urls = {name: list(file.urls(Random(name), count, refused)) for name, file in files.items()}
+    answers = {name: by_name(OURS).parse(file.body) for name, file in files.items()}
+    for name in cells:
+        answers[name](urls[name][:_WARM_UP])
+    settle()
+
+    def measure(name: str, number: int) -> float:
+        start = _WARM_UP + number * _URLS
+        return _micros(answers[name], _new(urls[name][start : start + _URLS]))
+
+    few, many = medians(alternating(cells, measure)).values()
+    return many / few
+
+
 def table() -> Table:
     """Measure everything."""
     cells = [
@@ -135,6 +158,7 @@ def table() -> Table:
             machine(),
             *about_peers(),
             _about_urls(results),
+            _about_growth(),
             _about_answers(results, longest_match=True),
             _about_answers(results, longest_match=False),
         ),
@@ -149,6 +173,15 @@ def _about_urls(results: list[Measured]) -> str:
         f"Medians of {ROUNDS} rounds. In each, a parser got {_URLS:,} new URLs, or as many as "
         f"take it about {_BUDGET * 1000:g} ms, one at least. "
         f"The fewest of any column: {', '.join(few)}."
+    )
+
+
+def _about_growth() -> str:
+    """What many rules cost us beyond few."""
+    times = (f"{growth(refused):.2f} times ({refused:.0%} refused)" for refused in _SHARES)
+    return (
+        f"Measured by turns, a check among {_SIZES[-1]:,} plain rules takes scrapy-rep "
+        f"{' and '.join(times)} what one among {_SIZES[0]} takes."
     )
 
 
