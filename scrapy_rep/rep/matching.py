@@ -106,6 +106,7 @@ class RuleSet:
         "_without_signs",
         "_words",
         "look",
+        "plain",
         "signs",
     )
 
@@ -143,6 +144,11 @@ class RuleSet:
         self._parents = array("L", [0]) * len(starts)
         self._link()
         self._wildcards = self._tries(by_start) if by_start else None
+        #: What :meth:`decide` looks at where no pattern has a wildcard, if there are many.
+        self.plain: Plain | None = None
+        if len(patterns) > _FEW and not self._has_wildcards and not exact:
+            lets = [bool(weight & 1) for weight in self._weights]
+            self.plain = self._starts, self._parents, lets
         #: Where there are few rules, it takes less time than the index.
         self.look = _look(patterns, allows, dialect) if len(patterns) <= _FEW else None
         #: Where there are more, and some with "*", this takes less time than the index to
@@ -302,6 +308,10 @@ def _look(patterns: list[str], allows: Sequence[bool], dialect: Dialect) -> Look
     allowed = tuple([_start(pattern, dialect) for pattern in allowing])
     return (*plain, *starts), needles, tuple(plain), allowed
 
+
+#: Starts, sorted, the parent of each, and whether a path is let through of which it is the
+#: last start that this begins with.
+Plain = tuple[list[str], "array[int]", list[bool]]
 
 #: *words* and *starts*. A path that has none of these words (:func:`words_of`), and begins
 #: with none of these starts, is refused by no rule.

@@ -9,7 +9,7 @@ records say that are no rules (:mod:`.records`), what is wrong with a file
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from itertools import chain
 from typing import TypeVar
@@ -134,6 +134,13 @@ class RobotsTxt:
                             certain = wildcard is not None and wildcard.matches(path)
                         if certain and not path.startswith(allowed):
                             return path == ROBOTS_TXT and self._is_robots_txt(path)
+                    elif rules.plain is not None:
+                        # As RuleSet.decide() does.
+                        begins, parents, lets = rules.plain
+                        index = bisect_right(begins, path) - 1
+                        while index and not path.startswith(begins[index]):
+                            index = parents[index]
+                        return lets[index] or (path == ROBOTS_TXT and self._is_robots_txt(path))
                     elif rules.signs is not None:
                         signs, starts = rules.signs
                         words = marked.split()

@@ -388,6 +388,39 @@ def test_what_many_rules_allow_is_mostly_seen_by_signs(dialect: Dialect) -> None
 
 
 @BOTH
+def test_what_many_plain_rules_say_is_looked_up(dialect: Dialect) -> None:
+    rules = [f"Disallow: /item-{number}/" for number in range(30)]
+    rules += ["Disallow: /item-7", "Allow: /item-7/public/", "Allow: /item-7/public/no", "Allow: /"]
+    rules += ["Disallow: /item-7/public/no", "Disallow: /robots.txt", "Disallow: "]
+    robots = RobotsTxt.parse("\n".join(["User-agent: *", *rules]).encode(), dialect)
+    assert [robots.allowed("http://h/", "x") for _ in range(2)] == [True, True]
+    with never_called(ANY_URL, INDEX):
+        for path in ("/", "/a", "/item-", "/item-30/", "/item-7/public/no", "/z"):
+            assert robots.allowed(f"http://h{path}", "x"), path
+        assert robots.allowed("http://h/robots.txt", "x") is dialect.robots_txt_allowed
+        for path in ("/item-0/", "/item-29/a", "/item-7", "/item-70", "/item-7/public"):
+            assert not robots.allowed(f"http://h{path}", "x"), path
+
+
+# Of so many that there is an index, and most begin with others.
+PLAIN_RULES = st.lists(
+    st.builds("{}: /{}".format, st.sampled_from(["Allow", "Disallow"]), st.text("ab/", max_size=6)),
+    min_size=25,
+    max_size=40,
+)
+
+
+@given(PLAIN_RULES, st.lists(st.text("ab/", max_size=8), min_size=3, max_size=20))
+@settings(deadline=None)
+def test_the_answer_among_many_plain_rules_is_that_of_the_verdict(
+    rules: list[str], paths: list[str]
+) -> None:
+    robots = RobotsTxt.parse("\n".join(["User-agent: *", *rules]).encode())
+    for url in [f"http://h/{path}" for path in paths] * 2:
+        assert robots.allowed(url, "x") is robots.verdict(url, "x").allowed
+
+
+@BOTH
 def test_a_file_is_read_for_the_first_two_questions_of_an_agent(dialect: Dialect) -> None:
     robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /a\n", dialect)
     with (
