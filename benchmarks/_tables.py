@@ -171,7 +171,12 @@ def figure(value: float) -> str:
 
 def compared(value: float, ours: float) -> str:
     """*value* and, beside it, how many times *ours* it is."""
-    return f"{figure(value)} ({figure(value / ours)}{_TIMES})"
+    return beside(value, value / ours)
+
+
+def beside(value: float, ratio: float) -> str:
+    """*value* and, beside it, that it is *ratio* times ours."""
+    return f"{figure(value)} ({figure(ratio)}{_TIMES})"
 
 
 def rows_of(

@@ -15,10 +15,10 @@ from benchmarks._tables import (
     about_peers,
     alternating,
     arguments,
+    beside,
     machine,
     medians,
     publish,
-    rows_of,
     settle,
     timed,
 )
@@ -54,12 +54,15 @@ class Cell:
 class Measured:
     """What came of one cell, by name of the parser.
 
-    *micros*: µs per check. *urls*: how many it got in a round. *wrong*: the
-    share of URLs about which it did not say what the file says.
+    *micros*: µs per check. *ratios*: how many times ours, in the median of the
+    rounds: what slows a machine down for a while, it mostly does for all of one.
+    *urls*: how many it got in a round. *wrong*: the share of URLs about which it did
+    not say what the file says.
     """
 
     cell: Cell
     micros: dict[str, float]
+    ratios: dict[str, float]
     urls: dict[str, int]
     wrong: dict[str, float]
 
@@ -81,11 +84,15 @@ def measured(cell: Cell) -> Measured:
         return came.seconds / len(batch) * 1e6, wrong
 
     figures = alternating(answers, measure)
-    micros = medians({name: [each[0] for each in figures[name]] for name in figures})
+    of_rounds = {name: [each[0] for each in figures[name]] for name in figures}
+    ratios = {
+        name: [micros / ours for micros, ours in zip(theirs, of_rounds[OURS], strict=True)]
+        for name, theirs in of_rounds.items()
+    }
     wrong = {name: sum(each[1] for each in figures[name]) for name in figures}
     assert not wrong[OURS], f"scrapy-rep is wrong: {cell}"
     shares = {name: wrong[name] / counts[name] / ROUNDS for name in figures}
-    return Measured(cell, micros, counts, shares)
+    return Measured(cell, medians(of_rounds), medians(ratios), counts, shares)
 
 
 def _new(urls: list[str]) -> list[str]:
@@ -146,8 +153,9 @@ def table() -> Table:
     results = [measured(cell) for cell in cells]
     rows: list[tuple[str, ...]] = []
     for refused in _SHARES:
-        columns = [result.micros for result in results if result.cell.refused == refused]
-        for name, *figures in rows_of(columns, installed(), OURS):
+        columns = [result for result in results if result.cell.refused == refused]
+        for name in installed():
+            figures = (beside(column.micros[name], column.ratios[name]) for column in columns)
             rows.append((name, f"{refused:.0%}", *figures))
     head = dict.fromkeys(cell.column for cell in cells)
     return Table(
@@ -170,8 +178,8 @@ def _about_urls(results: list[Measured]) -> str:
     fewest = {name: min(result.urls[name] for result in results) for name in installed()}
     few = [f"{name} {count}" for name, count in fewest.items() if count < _URLS]
     return (
-        f"Medians of {ROUNDS} rounds. In each, a parser got {_URLS:,} new URLs, or as many as "
-        f"take it about {_BUDGET * 1000:g} ms, one at least. "
+        f"Medians of {ROUNDS} rounds, of times and of ratios. In each, a parser got {_URLS:,} new "
+        f"URLs, or as many as take it about {_BUDGET * 1000:g} ms, one at least. "
         f"The fewest of any column: {', '.join(few)}."
     )
 
