@@ -123,6 +123,8 @@ class Places:
             return
         if not self._returning:
             self._admitted_at = time.monotonic()
+            # Once in effect, and for the rest of the crawl: signals are the crawler's own, hold
+            # us weakly, and come to nothing while nobody is returning.
             connect = self._crawler.signals.connect
             connect(self._admit, signals.response_received)
             connect(self._admit_soon, signals.request_left_downloader)

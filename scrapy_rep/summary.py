@@ -61,14 +61,13 @@ class Refusals:
             self._texts[key] = f'"{rule}" (line {rule.line})' if rule else verdict.reason.value
 
     @property
-    def mostly_by(self) -> str:
-        """What refused most often, a rule with its line or a reason, as the end of a line.
+    def most_frequent(self) -> tuple[str, int]:
+        """What refused most often, a rule with its line or a reason, and how often.
 
-        With how often that was, where it was not always. Safe to print.
+        The text is safe to print.
         """
         key, times = max(self._lines.items(), key=itemgetter(1))
-        most = self._texts[key]
-        return f": {most}" if times == self.count else f", {times:,} of them by {most}"
+        return self._texts[key], times
 
 
 class Summary:
@@ -145,7 +144,9 @@ class Summary:
             exact = f" (counts are up to {self._excess:,} too high)" if self._excess else ""
             yield f"refused most by{exact}:"
         for origin, refusals in ranked:
-            yield f"{refusals.count:>8,}  {printable(str(origin))}{refusals.mostly_by}"
+            text, times = refusals.most_frequent
+            by = f": {text}" if times == refusals.count else f", {times:,} of them by {text}"
+            yield f"{refusals.count:>8,}  {printable(str(origin))}{by}"
 
 
 def _counted(counts: Mapping[Access, int] | Mapping[Reason, int]) -> str:

@@ -207,8 +207,8 @@ class WaitingRoom:
         self._next_line = now + _NEXT_LINE
         slowest = min(self._since, key=self._since.__getitem__)
         logger.info(
-            "%(requests)d requests to %(origins)d origins wait, for a robots.txt or their turn; "
-            "for longest (%(seconds).0f s) those to %(slowest)s",
+            "requests waiting for a robots.txt or their turn: %(requests)d (origins: %(origins)d; "
+            "for longest, %(seconds).0f s: %(slowest)s)",
             {
                 "requests": self._taken,
                 "origins": len(self._by_origin),

@@ -156,4 +156,4 @@ def test_of_one_origin_some_lines_are_told_apart() -> None:
         url = f"https://example.com/{number}"
         refusals.add(policy.verdict(url, "x", NOON))
     assert refusals.count == 102
-    assert refusals.mostly_by == ', 2 of them by "Disallow: /7$" (line 9)'
+    assert refusals.most_frequent == ('"Disallow: /7$" (line 9)', 2)

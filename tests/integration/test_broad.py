@@ -293,6 +293,6 @@ async def test_progress_is_told(
     crawler = await crawl(script, {"REP_FETCH_TIMEOUT": 2})
     lines = [record.getMessage() for record in caplog.records if "for longest" in record.msg]
     assert 2 <= len(lines) <= 4
-    assert lines[0].startswith("1 requests to 1 origins wait, for a robots.txt or their turn; ")
-    assert lines[0].endswith(f"those to {hanging.url}")
+    assert " their turn: 1 (origins: 1; for longest, " in lines[0]
+    assert lines[0].endswith(f" s: {hanging.url})")
     assert stat(crawler, "robotstxt/waiting_count") == 1
