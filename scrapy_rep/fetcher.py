@@ -93,7 +93,7 @@ class RobotsTxtFetcher:
         except _Expired:
             detail = f"no answer within {self._settings.fetch_timeout:g} s"
         except Exception as error:
-            detail = printable(f"{type(error).__name__}: {error}")
+            detail = printable(f"{type(error).__name__}: {_said(error)}")
             if not isinstance(error, IgnoreRequest):
                 count(self._crawler, f"robotstxt/exception_count/{type(error)}")
         return FetchResult(origin.robots_url, failure=Failure.NO_ANSWER, detail=detail), False
@@ -381,6 +381,13 @@ class _Download:
         response.headers.pop("Content-Encoding", None)
         for value in values:
             self.encodings += value.decode("latin-1").split(",")
+
+
+def _said(error: Exception) -> str:
+    """What *error* says. Of several at once, Twisted would show how Python writes them."""
+    failures = getattr(error.__cause__ or error, "reasons", ())
+    said = "; ".join(f"{type(each.value).__name__}: {each.value}" for each in failures)
+    return said or str(error)
 
 
 def is_fetch(request: Request) -> bool:

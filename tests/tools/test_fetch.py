@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from scrapy_rep.tools.demo.server import LoopbackServers, http_response
+from scrapy_rep.tools.demo.server import Asked, LoopbackServers, http_response
 from tests.integration.crawl_process import SETUPS
 from tests.tools.running import command, from_json, in_a_terminal, robots
 from tests.tools.sites import HEADERS, RULES, serve, serve_rules, serve_status
@@ -103,6 +104,18 @@ def test_what_an_answer_means(servers: LoopbackServers, tmp_path: Path) -> None:
     done = robots(tmp_path, "fetch", "http://127.0.0.1:9")
     assert done.returncode == 2
     assert "  hop 1       -    http://127.0.0.1:9/robots.txt  (no answer)" in done.stdout
+
+
+@pytest.mark.once
+def test_why_there_is_no_answer_is_said_in_words(servers: LoopbackServers, tmp_path: Path) -> None:
+    async def hang_up(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        pass
+
+    (value,) = from_json(robots(tmp_path, "fetch", "--json", servers.serve(hang_up).url))
+    assert value["access"] == "unreachable"
+    assert "clos" in value["detail"]
+    # How Python writes an object.
+    assert "<" not in value["detail"]
 
 
 @pytest.mark.once
