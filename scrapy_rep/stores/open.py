@@ -100,10 +100,17 @@ def _redis_url(value: str) -> RedisUrl:
         raise ValueError(f"{error}; {_ACCEPTED}") from None
 
 
-def open_store(spec: StoreSpec, max_origins: int, clock: Callable[[], float] = time.time) -> Store:
+def open_store(
+    spec: StoreSpec,
+    max_origins: int,
+    clock: Callable[[], float] = time.time,
+    *,
+    sets_aside: bool = True,
+) -> Store:
     """The store of *spec* itself, whose methods raise :exc:`~.base.StoreError`.
 
-    One in memory keeps *max_origins*. *clock* gives seconds since the epoch.
+    One in memory keeps *max_origins*. *clock* gives seconds since the epoch. In place of a
+    damaged file, one that *sets_aside* such files begins a new one.
     """
     if spec.redis is not None:
         from .redis import RedisStore
@@ -116,7 +123,7 @@ def open_store(spec: StoreSpec, max_origins: int, clock: Callable[[], float] = t
         return MemoryStore(max_origins, clock)
     from .sqlite import SqliteStore
 
-    return SqliteStore(path, clock)
+    return SqliteStore(path, clock, sets_aside=sets_aside)
 
 
 def open_guarded(

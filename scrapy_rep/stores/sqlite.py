@@ -92,6 +92,9 @@ _ADVICE = {
     "disk I/O": "look at the disk, its free space and quotas",
     "unable to open": "let this user write the file and its directory, or set REP_STORE "
     "to another file",
+    # Where damaged files are not set aside.
+    "not a database": "this is no store, or it is damaged; a crawl would begin a new one",
+    "malformed": "the file is damaged; a crawl would begin a new one",
 }
 
 # A connection must not be carried over a fork, not even to be closed: SQLite would
@@ -102,8 +105,9 @@ _STORES: weakref.WeakSet[SqliteStore] = weakref.WeakSet()
 class SqliteStore:
     """Facts and leases in the SQLite file at *path*; a :class:`~.base.Store`.
 
-    *clock* gives seconds since the epoch; *pause* waits for a number of seconds.
-    Nothing is opened or made before it is used. All methods raise
+    *clock* gives seconds since the epoch; *pause* waits for a number of seconds. A file
+    that is damaged, or is no database, is renamed and a new one begun, if it *sets_aside*
+    such files. Nothing is opened or made before it is used. All methods raise
     :exc:`~.base.StoreError`, and may be tried again after that.
     """
 
@@ -112,11 +116,14 @@ class SqliteStore:
         path: str | os.PathLike[str],
         clock: Callable[[], float] = time.time,
         pause: Callable[[float], Awaitable[None]] = pause,
+        *,
+        sets_aside: bool = True,
     ) -> None:
         # SQLite puts its other files beside the real one.
         self.path = Path(os.path.realpath(path))
         self._clock = clock
         self._pause = pause
+        self._sets_aside = sets_aside
         self._db: sqlite3.Connection | None = None
         self._identity: tuple[int, int] | None = None
         self._writes = 0
@@ -242,7 +249,7 @@ class SqliteStore:
 
     def _recover(self, error: sqlite3.DatabaseError) -> None:
         """Make another attempt worthwhile, or raise *error* again."""
-        if _is_damage(error):
+        if _is_damage(error) and self._sets_aside:
             self._set_aside(error)
         elif not _lacks_table(error):
             raise error

@@ -86,7 +86,7 @@ class Columns:
     ) -> None:
         self._printer = printer
         self._widths = [max(pair) for pair in zip(widths, map(len, titles[:-1]), strict=True)]
-        self._numeric = [title in numeric for title in titles]
+        self._numeric = [title in numeric for title in titles[:-1]]
         left = (printer.width or 0) - sum(width + 2 for width in self._widths)
         self._last = max(left, least) if printer.width else None
         printer.line(printer.styled(self._joined(list(titles)), Style.BOLD))
@@ -98,10 +98,7 @@ class Columns:
 
     def _joined(self, cells: list[str], style: Style | None = None) -> str:
         last = cells.pop()
-        padded = [
-            _cut(cell, width).rjust(width) if right else _cut(cell, width).ljust(width)
-            for cell, width, right in zip(cells, self._widths, self._numeric, strict=False)
-        ]
+        padded = aligned(cells, self._widths, self._numeric)
         if style is not None:
             padded[0] = self._printer.styled(padded[0], style)
         return "  ".join([*padded, _cut(last, self._last or len(last))]).rstrip()
@@ -113,14 +110,16 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], widest: int = 34
     columns = list(zip(*cut, strict=True))
     widths = [max(map(len, column)) for column in columns]
     numeric = [all(cell.isdecimal() for cell in column[1:]) for column in columns]
-    lines = [
-        "  ".join(
-            cell.rjust(width) if right else cell.ljust(width)
-            for cell, width, right in zip(row, widths, numeric, strict=True)
-        ).rstrip()
-        for row in cut
-    ]
+    lines = ["  ".join(aligned(row, widths, numeric)).rstrip() for row in cut]
     return [lines[0], "  ".join("-" * width for width in widths), *lines[1:]]
+
+
+def aligned(cells: Sequence[str], widths: Sequence[int], numeric: Sequence[bool]) -> list[str]:
+    """Each of *cells* as wide as *widths* say: cut or padded, on the left if *numeric*."""
+    return [
+        _cut(cell, width).rjust(width) if right else _cut(cell, width).ljust(width)
+        for cell, width, right in zip(cells, widths, numeric, strict=True)
+    ]
 
 
 def _cut(text: str, width: int) -> str:

@@ -31,16 +31,17 @@ def use_store(
     """What *use* makes of the store of *settings*; *otherwise*, and no file is made,
     if there is none.
 
+    What is there and is no store, such as a file that was named by mistake, is left alone.
     Raises :exc:`~scrapy_rep.stores.base.StoreError`.
     """
     file = settings.store.file()
-    if file is not None and not file.exists():
+    if file is not None and not (file.exists() and file.stat().st_size):
         return otherwise
     return asyncio.run(_use(settings, use))
 
 
 async def _use(settings: RepSettings, use: Callable[[Store], Coroutine[Any, Any, _T]]) -> _T:
-    store = open_store(settings.store, settings.max_origins)
+    store = open_store(settings.store, settings.max_origins, sets_aside=False)
     try:
         return await use(store)
     finally:

@@ -21,6 +21,7 @@ import pytest
 from scrapy_rep.rep.access import FetchResult
 from scrapy_rep.rep.facts import Copy, Facts
 from scrapy_rep.rep.urls import Origin
+from scrapy_rep.stores.base import StoreError
 from scrapy_rep.stores.guarded import GuardedStore
 from scrapy_rep.stores.sqlite import MIGRATIONS, SqliteStore
 from tests.stores.examples import HOUR, Clock, change, facts, is_whole, look, origin, run, run_all
@@ -361,6 +362,20 @@ def test_damaged_files(
     assert len(run_all(store.origins())) == 50
     run(store.close())
     assert is_whole(path)
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_damaged_files_that_are_left_alone(path: Path, clock: Clock, damage: str) -> None:
+    fill(path, clock)
+    DAMAGES[damage](path)
+    damaged = path.read_bytes()
+    store = SqliteStore(path, clock, sets_aside=False)
+    for _ in range(2):
+        with pytest.raises(StoreError, match=r"a crawl would begin a new one"):
+            run_all(store.origins())
+    run(store.close())
+    assert path.read_bytes() == damaged
+    assert not list(path.parent.glob("*damaged*"))
 
 
 @pytest.mark.parametrize("damage", DAMAGES)

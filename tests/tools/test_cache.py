@@ -17,8 +17,8 @@ from scrapy_rep.rep.facts import Copy, Facts, Outage
 from scrapy_rep.rep.urls import Origin
 from scrapy_rep.settings import RepSettings
 from scrapy_rep.stores.sqlite import SqliteStore
-from scrapy_rep.tools.cache.known import Reader
 from scrapy_rep.tools.demo.server import Asked, LoopbackServers, http_response
+from scrapy_rep.tools.known import Reader
 from scrapy_rep.tools.wording import span
 from tests.integration.crawl_process import SETUPS
 from tests.stores.examples import DAY, HOUR, NOON, Clock, is_whole
@@ -175,11 +175,28 @@ def test_a_store_that_does_not_work(words: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.once
+@pytest.mark.parametrize("octets", [b"this is no database" * 1000, b""])
+def test_what_is_no_store_is_left_alone(octets: bytes, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_bytes(octets)
+    done = cache(tmp_path, "list", "-s", "REP_STORE=sqlite:///notes.txt")
+    assert done.returncode == (2 if octets else 0)
+    said = "file is not a database: this is no store" if octets else "Nothing is known"
+    assert said in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+    assert (tmp_path / "notes.txt").read_bytes() == octets
+
+
+@pytest.mark.once
 def test_a_damaged_file_is_told_of(filled: Path) -> None:
-    (filled / DEFAULT).write_bytes(b"this is no database" * 1000)
+    with (filled / DEFAULT).open("r+b") as file:
+        # All pages but the first.
+        file.seek(4096)
+        file.write(b"\xff" * (filled / DEFAULT).stat().st_size)
+    damaged = (filled / DEFAULT).read_bytes()
     done = cache(filled, "list")
-    assert done.returncode == 0
-    assert "was damaged (file is not a database). It has been renamed to" in done.stderr
+    assert done.returncode == 2
+    assert "database disk image is malformed: the file is damaged; a crawl would" in done.stderr
+    assert (filled / DEFAULT).read_bytes() == damaged
 
 
 # -- list -----------------------------------------------------------------------

@@ -47,7 +47,7 @@ def test_the_store_of_the_project(filled: Path) -> None:
     done = report(filled)
     page = read(filled / "robots.html")
     octets = (filled / "robots.html").stat().st_size
-    assert done.stdout == f"robots.html: 6 origins, {octets} octets\n"
+    assert done.stdout == f"robots.html: 6 origins, {octets:,} octets\n"
     assert (done.returncode, done.stderr) == (0, "")
     # By host; what only a crawl knows is left out.
     assert [row["standing"] for row in page.rows.values()] == [
@@ -128,7 +128,7 @@ def test_by_the_settings_of_the_project(filled: Path) -> None:
     assert report(filled, "-s", "REP_MAX_ORIGINS=2", "-s", "REP_MAX_AGE=600").returncode == 0
     page = read(filled / "robots.html")
     assert [row["standing"] for row in page.rows.values()] == ["stale", "stale"]
-    assert "4 more origins are not listed: only the first 2" in page.text
+    assert "Only the first 2 of 6 origins (REP_MAX_ORIGINS)." in page.text
 
 
 @pytest.mark.once
@@ -172,7 +172,8 @@ def test_nothing_is_known(tmp_path: Path) -> None:
     [
         ("memory", "scrapy robots report: REP_STORE = 'memory': nothing outlives"),
         ("mysql://x", "scrapy robots report: REP_STORE = 'mysql://x': accepted: memory"),
-        ("-o missing/robots.html", "scrapy robots report: [Errno 2] "),
+        ("-o missing/robots.html", "report: cannot write missing/robots.html: No such file"),
+        ("-o .", "report: cannot write .: Is a directory"),
         ("a b", "unrecognized arguments: b"),
         ("-s REP_DIALECT=no", "scrapy robots report: REP_DIALECT = 'no'"),
     ],

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from scrapy_rep.rep.access import FetchResult
 from scrapy_rep.rep.freshness import Standing
 from scrapy_rep.rep.text import printable
-from scrapy_rep.tools.cache.known import DUE, Known, iso
-from scrapy_rep.tools.console import Printer, Style
+from scrapy_rep.tools.console import Printer, Style, aligned
+from scrapy_rep.tools.known import DUE, Known, iso
 from scrapy_rep.tools.wording import span
 
 # Header and width of each column of the list after that of origins, and whether
@@ -62,10 +62,8 @@ class List:
         self._printer.line(self._line(printable(str(known.facts.origin)), cells, style))
 
     def _line(self, origin: str, cells: Iterable[str], standing: Style | None = None) -> str:
-        padded = [
-            cell.rjust(width) if right else cell.ljust(width)
-            for cell, (_, width, right) in zip(cells, _COLUMNS, strict=True)
-        ]
+        _, widths, numeric = zip(*_COLUMNS, strict=True)
+        padded = aligned(list(cells), widths, numeric)
         if standing is not None:
             padded[0] = self._printer.styled(padded[0], standing)
         return "  ".join([origin.ljust(self._width), *padded]).rstrip()

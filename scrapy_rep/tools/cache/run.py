@@ -19,11 +19,12 @@ from scrapy_rep.rep.urls import Origin, by_host
 from scrapy_rep.settings import RepSettings
 from scrapy_rep.stores.base import Store
 from scrapy_rep.tools.cache import layout
-from scrapy_rep.tools.cache.known import Known, Reader
 from scrapy_rep.tools.console import Printer
 from scrapy_rep.tools.ending import FINE, TROUBLE, WRONG, Trouble, ended
+from scrapy_rep.tools.known import Known, Reader
 from scrapy_rep.tools.sources import origin_of
 from scrapy_rep.tools.store import store_place, use_store
+from scrapy_rep.tools.wording import number
 
 _T = TypeVar("_T")
 
@@ -186,7 +187,7 @@ def _check_terminal() -> None:
 
 
 def _agreed(count: int, place: str) -> bool:
-    sys.stderr.write(f"Forget all {_origins(count)} in {place}? [y/N] ")
+    sys.stderr.write(f"Forget all {number(count, 'origin')} in {place}? [y/N] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
@@ -195,11 +196,7 @@ def _tell_forgotten(cache: _Cache, count: int) -> None:
     if cache.as_json:
         cache.write_json({"forgotten": count})
     else:
-        cache.printer.line(f"{_origins(count)} forgotten")
-
-
-def _origins(count: int) -> str:
-    return "1 origin" if count == 1 else f"{count} origins"
+        cache.printer.line(f"{number(count, 'origin')} forgotten")
 
 
 _ACTIONS: dict[str, Callable[[_Cache, argparse.Namespace], int]] = {

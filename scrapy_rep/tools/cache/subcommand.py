@@ -94,8 +94,8 @@ Exit codes: 0; 1 nothing was known of the origin, or you said no; 2 --yes is
 needed, or a store that does not work."""
 
 _PATH = """\
-Prints where the file of the store is, or would be. What is there is not looked
-at. --json writes one object: {"path": "..."}.
+Prints where the store is, or would be: its file, or the URL of its Redis. What is
+there is not looked at. --json writes one object: {"path": "..."}.
 
 Exit codes: 0; 2 the store is in memory, or REP_STORE makes no sense."""
 

@@ -25,10 +25,10 @@ from scrapy_rep.rep.freshness import validators
 from scrapy_rep.rep.text import printable
 from scrapy_rep.rep.urls import Origin
 from scrapy_rep.settings import RepSettings
-from scrapy_rep.tools.cache.known import Known, Reader
 from scrapy_rep.tools.console import Printer, Style
 from scrapy_rep.tools.crawling import crawl
 from scrapy_rep.tools.ending import FINE, TROUBLE, WRONG, ended
+from scrapy_rep.tools.known import Known, Reader
 from scrapy_rep.tools.sources import Asking, origin_of
 from scrapy_rep.tools.wording import number, span
 

@@ -12,11 +12,12 @@ from scrapy.settings import BaseSettings
 from scrapy_rep.rep.text import printable
 from scrapy_rep.report.model import CrawlReport
 from scrapy_rep.settings import RepSettings
-from scrapy_rep.tools.cache.known import Reader
 from scrapy_rep.tools.console import Printer
 from scrapy_rep.tools.ending import FINE, WRONG, Trouble, ended
+from scrapy_rep.tools.known import Reader
 from scrapy_rep.tools.report.stored import read_report
 from scrapy_rep.tools.store import store_place, use_store
+from scrapy_rep.tools.wording import number
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
@@ -44,10 +45,15 @@ def _run(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
             sys.stdout.buffer.write(piece.encode())
         sys.stdout.buffer.flush()
         return FINE
-    octets = write_page(Path(options.output), report)
-    count = len(report.origins)
-    origins = "1 origin" if count == 1 else f"{count} origins"
-    Printer(sys.stdout).line(f"{printable(options.output, most=None)}: {origins}, {octets} octets")
+    path = Path(options.output)
+    if path.is_dir():
+        raise Trouble(f"cannot write {options.output}: Is a directory")
+    try:
+        octets = write_page(path, report)
+    except OSError as error:
+        raise Trouble(f"cannot write {options.output}: {error.strerror or error}") from None
+    written = f"{number(len(report.origins), 'origin')}, {number(octets, 'octet')}"
+    Printer(sys.stdout).line(f"{printable(options.output, most=None)}: {written}")
     return FINE
 
 

@@ -11,7 +11,7 @@ from scrapy_rep.rep.urls import by_host
 from scrapy_rep.report.file import NO_ROOM, ROOM, read_file, takes
 from scrapy_rep.report.model import UNKNOWN, CrawlReport, News, OriginReport
 from scrapy_rep.stores.base import Store
-from scrapy_rep.tools.cache.known import Known, Reader
+from scrapy_rep.tools.known import Known, Reader
 from scrapy_rep.tools.wording import span
 
 
@@ -35,8 +35,7 @@ async def read_report(store: Store, subject: str, reader: Reader) -> CrawlReport
             reports.append(_report(known, file if fits else None, () if fits else (NO_ROOM,)))
     notes = []
     if len(origins) > limit:
-        left = len(origins) - limit
-        notes = [f"{left} more origins are not listed: only the first {limit} (REP_MAX_ORIGINS)."]
+        notes = [f"Only the first {limit:,} of {len(origins):,} origins (REP_MAX_ORIGINS)."]
     return CrawlReport(subject, reader.now, tuple(reports), notes=tuple(notes))
 
 
