@@ -40,6 +40,13 @@ class Member(NamedTuple):
     body: bytes
 
 
+def unreadable(path: Path, error: Exception) -> UnusableCorpus:
+    """That *path* cannot be read, because of *error*."""
+    # What the system says names the path once more.
+    why = error.strerror if isinstance(error, OSError) and error.strerror else error
+    return UnusableCorpus(f"cannot read {path}: {why}")
+
+
 @contextmanager
 def archive_at(path: Path) -> Iterator[zipfile.ZipFile]:
     """The ZIP archive at *path*. Raises :exc:`UnusableCorpus`, in its context as well."""
@@ -50,7 +57,7 @@ def archive_at(path: Path) -> Iterator[zipfile.ZipFile]:
         raise UnusableCorpus(f"{path} is no ZIP archive that can be read: {error}") from None
     except (OSError, RuntimeError) as error:
         # RuntimeError: encrypted. NotImplementedError, one too: an odd compression.
-        raise UnusableCorpus(f"cannot read {path}: {error}") from None
+        raise unreadable(path, error) from None
 
 
 def read_members(path: Path, count: int | None = None, octets: int = -1) -> Iterator[Member]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import signal
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -13,8 +15,9 @@ from scrapy_rep.tools.demo.results import SiteResult
 from scrapy_rep.tools.demo.server import Asked, Site
 from scrapy_rep.tools.demo.serving import ServedSite
 from scrapy_rep.tools.demo.sites import DemoSite, Says, allowed, demo_sites, refused
+from scrapy_rep.tools.ending import NOBODY_READS
 from tests import forking
-from tests.tools.running import Done, robots
+from tests.tools.running import Done, command, robots
 
 
 def run_script(script: str, cwd: Path) -> Done:
@@ -267,6 +270,33 @@ def test_a_crawl_that_ends_early_is_told(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "the crawl ended early: closespider_pagecount" in done.stdout
     assert "expected one outcome, fetched, but there are 0" in done.stdout
+
+
+@pytest.mark.once
+def test_a_reader_who_has_seen_enough(tmp_path: Path) -> None:
+    with start_demo(tmp_path) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.wait(60) == NOBODY_READS
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
+
+
+@pytest.mark.once
+def test_an_interrupt(tmp_path: Path) -> None:
+    with start_demo(tmp_path) as process:
+        assert process.stdout is not None
+        assert any(b"1/24" in line for line in process.stdout)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+        assert (process.returncode, err) == (-signal.SIGINT, b"")
+
+
+def start_demo(cwd: Path) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        command("demo"), cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
 
 
 def test_log_goes_to_standard_error_when_asked_for(tmp_path: Path) -> None:

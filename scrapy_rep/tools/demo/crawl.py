@@ -89,14 +89,14 @@ def crawl(urls: Sequence[str], log: LogOptions, seen: Callable[[str, Outcome], N
     """Crawl *urls*, in this process, once in its life: a reactor runs only once.
 
     *seen* is called with each URL and outcome. Raises what Scrapy raises when
-    it cannot start.
+    it cannot start. What an interrupt does is for whoever called to say.
     """
     witness = Witness()
     process = CrawlerProcess(_settings(log))
     failures: list[Failure] = []
     crawling = process.crawl(DemoSpider, urls=urls, witness=witness, seen=seen)
     crawling.addErrback(failures.append)
-    process.start()
+    process.start(install_signal_handlers=False)
     if failures:
         failures[0].raiseException()
     return witness

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+from scrapy_rep.tools.ending import Trouble
+from scrapy_rep.tools.wording import number
+
 # What a crawl has open beside the listening sockets: both ends of each
 # connection, and what Python, Scrapy and the terminal hold.
 _BESIDE_SITES = 512
 
 
-class TooManySites(Exception):
-    """More sites than this process may have sockets; the message says what to do."""
-
-
 def allow_open_files_for(sites: int) -> None:
     """Raise the limit on open files, where there is one, to what *sites* sites need.
 
-    Raises :exc:`TooManySites` where that is more than this user may have.
+    Raises :exc:`Trouble` where that is more than this user may have.
     """
     try:
         import resource
@@ -22,19 +21,18 @@ def allow_open_files_for(sites: int) -> None:
         # Windows has no such limit.
         return
     needed = sites + _BESIDE_SITES
+    wanted = f"{number(sites, 'site')} and the crawl take {needed} open files"
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY or soft >= needed:
         return
     if hard != resource.RLIM_INFINITY and hard < needed:
-        raise TooManySites(
-            f"{sites} sites need {needed} open files, but the limit is {hard}: "
-            f"take fewer with --sites, or raise it (ulimit -Hn)"
+        raise Trouble(
+            f"{wanted}, but the limit is {hard}: take fewer with --sites, or raise it (ulimit -Hn)"
         )
     try:
         # No further than needed: macOS refuses infinity.
         resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
     except (OSError, ValueError) as error:
-        raise TooManySites(
-            f"{sites} sites need {needed} open files, and the limit of {soft} cannot be "
-            f"raised ({error}): take fewer with --sites"
+        raise Trouble(
+            f"{wanted}, and the limit of {soft} cannot be raised ({error}): take fewer with --sites"
         ) from None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,11 +15,15 @@ import scrapy_rep
 from scrapy_rep.rep.text import printable
 from scrapy_rep.rep.verdict import Reason, Verdict
 from scrapy_rep.tools.console import Printer, table
+from scrapy_rep.tools.demo.corpus import read_sites
 from scrapy_rep.tools.demo.crawl import NO_LOG, LogOptions, RobotsAnswer, crawl
+from scrapy_rep.tools.demo.limits import allow_open_files_for
 from scrapy_rep.tools.demo.output import Progress
 from scrapy_rep.tools.demo.results import SiteResult, because, page_url, site_results
 from scrapy_rep.tools.demo.serving import serving
 from scrapy_rep.tools.demo.sites import AGENT_TOKEN, DemoSite, demo_sites
+from scrapy_rep.tools.demo.subcommand import DEFAULT_SITES
+from scrapy_rep.tools.ending import FINE, WRONG, ended
 
 # Differences that are listed; when all is wrong, the first ones tell enough.
 _MAX_DIFFERENCES = 50
@@ -60,10 +66,24 @@ class Run:
         return lines
 
 
+def run(options: argparse.Namespace) -> int:
+    """Run the demo that *options* describe, and return the exit code."""
+    return ended("scrapy robots demo", lambda: _run(options))
+
+
+def _run(options: argparse.Namespace) -> int:
+    log = NO_LOG if options.nolog else LogOptions(options.loglevel, options.logfile)
+    if options.corpus is None:
+        return run_demo(sys.stdout, log)
+    sites = read_sites(options.corpus, options.sites or DEFAULT_SITES)
+    allow_open_files_for(len(sites))
+    return run_corpus(sites, sys.stdout, log)
+
+
 def run_demo(out: TextIO, log: LogOptions = NO_LOG, sites: Sequence[DemoSite] | None = None) -> int:
     """Crawl *sites*, by default all of the demo, and print a table to *out*.
 
-    Returns 0 if every outcome was the expected one, else 1.
+    Returns the exit code: 0 if every outcome was the expected one, else 1.
     """
     printer = Printer(out)
     run = _crawl(demo_sites() if sites is None else sites, printer, log)
@@ -115,13 +135,13 @@ def _conclude(run: Run, printer: Printer, speed: str = "") -> int:
             "All as expected. The servers saw each robots.txt once (redirects apart), each allowed "
             "page once, and no refused page."
         )
-        return 0
+        return FINE
     printer.line(f"{len(differences)} not as expected:")
     for difference in differences[:_MAX_DIFFERENCES]:
         printer.line(f"  {difference}")
     if len(differences) > _MAX_DIFFERENCES:
         printer.line(f"  and {len(differences) - _MAX_DIFFERENCES} more")
-    return 1
+    return WRONG
 
 
 # -- the table ----------------------------------------------------------------

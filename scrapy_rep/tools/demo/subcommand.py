@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import logging
-import sys
 from pathlib import Path
 
 from scrapy.exceptions import UsageError
@@ -12,7 +11,8 @@ from scrapy.settings import BaseSettings
 
 from scrapy_rep.tools.subcommand import Subcommand
 
-_DEFAULT_SITES = 200
+#: How many members of an archive are served where --sites does not say.
+DEFAULT_SITES = 200
 
 _DESCRIPTION = f"""\
 Shows on this machine, without the Internet, how a crawl obeys robots.txt.
@@ -30,7 +30,7 @@ rules in its own file, for "/", and for a path that no rule knows.
 The exit code is 0 if every outcome was the expected one, by what the servers
 saw as well as by what the spider saw: each allowed page was asked for once,
 each refused page never, each robots.txt once. Otherwise the differences are
-listed and it is 1. Options that make no sense: 2.
+listed and it is 1. Options that make no sense, or an archive that cannot be read: 2.
 
 The settings of the crawl are the demo's own. The project that it is run in
 changes nothing, and -s is not accepted.
@@ -38,7 +38,7 @@ changes nothing, and -s is not accepted.
 examples:
   scrapy robots demo
   scrapy robots demo -L DEBUG 2> demo.log
-  scrapy robots demo --corpus robots-corpus.zip --sites {_DEFAULT_SITES}"""
+  scrapy robots demo --corpus robots-corpus.zip --sites {DEFAULT_SITES}"""
 
 
 class DemoSubcommand(Subcommand):
@@ -62,7 +62,7 @@ class DemoSubcommand(Subcommand):
             metavar="N",
             type=int,
             help="how many members of the archive to serve, evenly spread over it "
-            f"({_DEFAULT_SITES} by default, or all if it has fewer)",
+            f"({DEFAULT_SITES} by default, or all if it has fewer)",
         )
         parser.add_argument(
             "-L",
@@ -77,19 +77,9 @@ class DemoSubcommand(Subcommand):
         """Run the demo with *options*; 0 if every outcome was the expected one."""
         self._check(options)
         # Only now: other commands have no use for any of it.
-        from scrapy_rep.tools.corpus import UnusableCorpus
-        from scrapy_rep.tools.demo import corpus, limits, run
-        from scrapy_rep.tools.demo.crawl import NO_LOG, LogOptions
+        from scrapy_rep.tools.demo.run import run
 
-        log = NO_LOG if options.nolog else LogOptions(options.loglevel, options.logfile)
-        try:
-            if options.corpus is None:
-                return run.run_demo(sys.stdout, log)
-            sites = corpus.read_sites(options.corpus, options.sites or _DEFAULT_SITES)
-            limits.allow_open_files_for(len(sites))
-            return run.run_corpus(sites, sys.stdout, log)
-        except (UnusableCorpus, limits.TooManySites) as error:
-            raise UsageError(str(error), print_help=False) from None
+        return run(options)
 
     def _check(self, options: argparse.Namespace) -> None:
         if options.set:
