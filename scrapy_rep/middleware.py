@@ -23,8 +23,8 @@ from scrapy_rep.places import Places
 from scrapy_rep.rep.agents import Agents
 from scrapy_rep.rep.policy import Policy
 from scrapy_rep.rep.text import printable
-from scrapy_rep.rep.urls import InvalidURL, Origin, is_robots_txt
-from scrapy_rep.rep.verdict import Reason, Verdict
+from scrapy_rep.rep.urls import Origin, is_robots_txt
+from scrapy_rep.rep.verdict import Reason, Verdict, origin_or_verdict
 from scrapy_rep.settings import (
     RepSettings,
     VisitTime,
@@ -44,10 +44,6 @@ if TYPE_CHECKING:
     from scrapy_rep.places import Loan
 
 logger = logging.getLogger(__name__)
-
-# What has a robots.txt: RFC 9309 §2.3 names HTTP and FTP as examples.
-_SCHEMES = ("http:", "https:", "ftp:")
-
 
 _STOPPING = Verdict(False, Reason.UNREACHABLE, detail="the crawl is stopping")
 
@@ -147,12 +143,7 @@ class RepMiddleware:
 
     def _verdict(self, policy: Policy, asking: Request, agents: Agents | None) -> Verdict:
         agents = self._tokens.of(asking) if agents is None else tokens(agents)
-        now = self._clock()
-        verdict = policy.verdict(asking.url, agents, now)
-        objection = policy.objection(asking.url, agents, now) if verdict.allowed else None
-        if objection is None or self._seconds_until_open(objection, policy, agents):
-            return verdict
-        return objection
+        return verdict_now(policy, asking.url, agents, self._settings, self._clock())
 
     # -- requests -----------------------------------------------------------------
 
@@ -192,14 +183,12 @@ class RepMiddleware:
 
     def _process_unknown(self, request: Request) -> Awaitable[Request | None] | None:
         """The same where the policy is not at hand."""
-        if not request.url.startswith(_SCHEMES):
+        origin = origin_or_verdict(request.url)
+        if isinstance(origin, Verdict) and origin.allowed:
             return None
         turn = self._turn(request)
-        try:
-            origin = Origin.of(request.url)
-        except InvalidURL as error:
-            verdict = Verdict(False, Reason.INVALID_URL, detail=printable(str(error)))
-            raise self._forbidden(request, verdict) from None
+        if isinstance(origin, Verdict):
+            raise self._forbidden(request, origin)
         policy = self._keeper.current(origin, request)
         if policy is not None:
             return self._heed(policy, request, turn)
@@ -326,18 +315,7 @@ class RepMiddleware:
         objection = policy.objection(request.url, agents, self._clock())
         if objection is None or not policy.allowed(request.url, agents):
             return None
-        return self._seconds_until_open(objection, policy, agents)
-
-    def _seconds_until_open(
-        self, objection: Verdict, policy: Policy, agents: Agents
-    ) -> float | None:
-        """How long requests are kept because of *objection*; ``None`` if they are refused."""
-        waits = self._settings.visit_time is VisitTime.WAIT
-        if objection.reason is not Reason.VISIT_TIME or not waits:
-            return None
-        seconds = policy.pace(agents).seconds_until_open(self._clock())
-        # What is over before the site opens need not be waited for.
-        return seconds if seconds <= self._settings.max_wait else None
+        return _seconds_until_open(objection, policy, agents, self._settings, self._clock())
 
     # -- judging --------------------------------------------------------------------
 
@@ -414,16 +392,40 @@ async def _take_back(loan: Loan | None, request: Request) -> None:
         await loan.take_back(request)
 
 
+def verdict_now(
+    policy: Policy, url: str, agents: Agents, settings: RepSettings, now: float
+) -> Verdict:
+    """What a request for *url* that *agents* make *now* comes to, by all that a crawl heeds.
+
+    One that would be kept until the site opens counts as allowed.
+    """
+    verdict = policy.verdict(url, agents, now)
+    objection = policy.objection(url, agents, now) if verdict.allowed else None
+    if objection is None or _seconds_until_open(objection, policy, agents, settings, now):
+        return verdict
+    return objection
+
+
+def _seconds_until_open(
+    objection: Verdict, policy: Policy, agents: Agents, settings: RepSettings, now: float
+) -> float | None:
+    """How long requests are kept because of *objection*; ``None`` if they are refused."""
+    waits = settings.visit_time is VisitTime.WAIT
+    if objection.reason is not Reason.VISIT_TIME or not waits:
+        return None
+    seconds = policy.pace(agents).seconds_until_open(now)
+    # What is over before the site opens need not be waited for.
+    return seconds if seconds <= settings.max_wait else None
+
+
 def _asking(url: str) -> Request | Verdict:
     """A request for *url*, or the verdict where no robots.txt has a say."""
     try:
         request = Request(url)
-        if not request.url.startswith(_SCHEMES):
-            return Verdict(True, Reason.OTHER_SCHEME)
-        Origin.of(request.url)
     except ValueError as error:
         return Verdict(False, Reason.INVALID_URL, detail=printable(str(error)))
-    return request
+    origin = origin_or_verdict(request.url)
+    return origin if isinstance(origin, Verdict) else request
 
 
 def _check_alone(crawler: Crawler) -> None:

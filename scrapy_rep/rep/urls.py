@@ -27,6 +27,10 @@ ROBOTS_TXT = "/robots.txt"
 
 _LAST_PORT = 65_535
 _DEFAULT_PORTS = {"http": 80, "https": 443, "ftp": 21}
+# How URLs begin that have a robots.txt (RFC 9309 §2.3 names HTTP and FTP as examples), and
+# how those do that can be requested at all: localhost:8000/page has no scheme.
+_WITH_ROBOTS_TXT = tuple(f"{scheme}:" for scheme in _DEFAULT_PORTS)
+_ANY_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://|(?i:about|data):")
 
 # The URL standard: controls and spaces around a URL are no part of it, tabs
 # and newlines inside it are dropped, and what is not ASCII is UTF-8.
@@ -107,9 +111,10 @@ class Origin:
         >>> str(Origin.of("HTTP://user@Example.COM:80/page"))
         'http://example.com'
         """
-        scheme, host, port = _split(_strip(url))
-        if scheme not in _DEFAULT_PORTS:
+        text = _strip(url)
+        if not text.lower().startswith(_WITH_ROBOTS_TXT):
             raise InvalidURL(f"{url!r} is no http, https or ftp URL")
+        scheme, host, port = _split(text)
         return cls(scheme, _ascii_host(host), _DEFAULT_PORTS[scheme] if port is None else port)
 
     @property
@@ -122,6 +127,18 @@ class Origin:
         if self.port == _DEFAULT_PORTS[self.scheme]:
             return f"{self.scheme}://{host}"
         return f"{self.scheme}://{host}:{self.port}"
+
+
+def has_other_scheme(url: str) -> bool:
+    """Whether *url* has a scheme of which no URL has a robots.txt: not http, https or ftp.
+
+    >>> [has_other_scheme(url) for url in ("data:,x", "s3://bucket/key")]
+    [True, True]
+    >>> [has_other_scheme(url) for url in ("HTTP://example.com", "example.com:80/", "/a")]
+    [False, False, False]
+    """
+    text = _strip(url)
+    return bool(_ANY_SCHEME.match(text)) and not text.lower().startswith(_WITH_ROBOTS_TXT)
 
 
 def by_host(origin: Origin) -> tuple[str, str, int]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from .matching import Rule
 from .text import printable
-from .urls import ROBOTS_TXT, Origin
+from .urls import ROBOTS_TXT, InvalidURL, Origin, has_other_scheme
 
 if TYPE_CHECKING:
     from .records import OtherRecord
@@ -94,6 +94,16 @@ class Verdict:
             return "; ".join(filter(None, (by, _MERGED if self.merged else "", self.detail)))
         text = _SENTENCES[self.reason].format(where=where)
         return f"{text} ({self.detail})" if self.detail else text
+
+
+def origin_or_verdict(url: str) -> Origin | Verdict:
+    """The origin of *url*, or the verdict where no robots.txt has a say."""
+    if has_other_scheme(url):
+        return Verdict(True, Reason.OTHER_SCHEME)
+    try:
+        return Origin.of(url)
+    except InvalidURL as error:
+        return Verdict(False, Reason.INVALID_URL, detail=printable(str(error)))
 
 
 _MERGED = "a record between this group's user-agent lines does not end it"

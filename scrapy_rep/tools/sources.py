@@ -19,13 +19,14 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import DeferredList
 
 from scrapy_rep.keeper import PolicyKeeper, steady
+from scrapy_rep.middleware import verdict_now
 from scrapy_rep.rep.agents import Agents
 from scrapy_rep.rep.dialects import Access, Dialect
 from scrapy_rep.rep.policy import Policy
 from scrapy_rep.rep.robotstxt import RobotsTxt
 from scrapy_rep.rep.text import printable
-from scrapy_rep.rep.urls import InvalidURL, Origin
-from scrapy_rep.rep.verdict import Verdict
+from scrapy_rep.rep.urls import InvalidURL, Origin, has_other_scheme
+from scrapy_rep.rep.verdict import Reason, Verdict
 from scrapy_rep.settings import RepSettings, tokens
 from scrapy_rep.stores.open import StoreSpec
 from scrapy_rep.tokens import AgentTokens
@@ -56,13 +57,14 @@ class Robots:
 
     *name* is that of the file, or its URL: untrusted text. *file* is what it says,
     in our own reading, and ``None`` where there is none to follow. *policy* is what
-    holds for a crawl; ``None`` for a file.
+    holds for a crawl with *settings*; ``None`` for a file.
     """
 
     name: str
     source: Source
     file: RobotsTxt | None
     policy: Policy | None
+    settings: RepSettings
     at: float
 
     @property
@@ -76,9 +78,11 @@ class Robots:
         return self.policy is not None and self.policy.access is Access.UNREACHABLE
 
     def verdict(self, url: str, agents: Agents) -> Verdict:
-        """Whether *agents* may access *url*."""
+        """Whether *agents* may access *url*: a crawl, or by the rules in the file."""
+        if has_other_scheme(url):
+            return Verdict(True, Reason.OTHER_SCHEME)
         if self.policy is not None:
-            return self.policy.verdict(url, agents, self.at)
+            return verdict_now(self.policy, url, agents, self.settings, self.at)
         assert self.file is not None
         return self.file.verdict(url, agents)
 
@@ -137,10 +141,20 @@ class Asking:
         try:
             body = sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
         except OSError as error:
-            hint = "" if Path(path).exists() else " (a URL has a scheme, such as https://)"
-            raise Trouble(f"cannot read {path}: {error.strerror}{hint}") from None
+            raise Trouble(f"cannot read {path}: {error.strerror}") from None
         name = "standard input" if path == STDIN else path
-        return Robots(name, Source.FILE, self.parse(body), None, 0.0)
+        return Robots(name, Source.FILE, self.parse(body), None, self.settings, 0.0)
+
+    def look_at(self, source: str) -> Robots:
+        """The robots.txt that *source* names: a URL of its origin, a file, or standard input.
+
+        Raises as :meth:`read` and :meth:`ask_with`, and :exc:`UsageError`.
+        """
+        if is_url(source):
+            return self.ask(origin_of(source))
+        if source != STDIN and not Path(source).exists():
+            raise Trouble(f"there is no file {source} (a URL has a scheme, such as https://)")
+        return self.read(source)
 
     def parse(self, body: bytes, *, cut: bool = False, dialect: Dialect | None = None) -> RobotsTxt:
         """*body* as far as a crawl reads it; where it was *cut*, without half a line."""
@@ -222,7 +236,8 @@ class Origins:
         if policy.access is Access.SUCCESSFUL and policy.copy is not None:
             result = policy.copy.result
             file = self._asking.parse(result.body, cut=result.cut)
-        return Robots(origin.robots_url, source, file, policy, self._clock())
+        settings = self._asking.settings
+        return Robots(origin.robots_url, source, file, policy, settings, self._clock())
 
 
 # -- URLs ----------------------------------------------------------------------------
@@ -243,14 +258,6 @@ def origin_of(text: str) -> Origin:
         return Origin.of(absolute(text))
     except InvalidURL as error:
         raise UsageError(f"no origin: {printable(str(error))}", print_help=False) from None
-
-
-def origin_or_error(url: str) -> Origin | InvalidURL:
-    """The origin of *url*, or why it has none."""
-    try:
-        return Origin.of(url)
-    except InvalidURL as error:
-        return error
 
 
 def is_url(text: str) -> bool:

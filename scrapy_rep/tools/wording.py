@@ -19,6 +19,8 @@ _BECAUSE = {
     Reason.OTHER_PARSER: "by another parser",
     Reason.UNREADABLE: "no parser can read it",
     Reason.INVALID_URL: "no URL",
+    Reason.OTHER_SCHEME: "no robots.txt for this scheme",
+    Reason.VISIT_TIME: "visits at other times",
 }
 
 
@@ -51,9 +53,9 @@ def answer(verdict: Verdict) -> str:
 
 
 def because(verdict: Verdict) -> str:
-    """What *verdict* rests on: the rule, or why there is none. Safe to print."""
-    if verdict.rule is not None:
-        return str(verdict.rule)
+    """What *verdict* rests on: the line that decides, or why none does. Safe to print."""
+    if decided := verdict.rule or verdict.record:
+        return str(decided)
     words = _BECAUSE[verdict.reason]
     return f"{words} ({verdict.detail})" if verdict.detail else words
 
@@ -65,11 +67,12 @@ def names(group: Iterable[AgentLine]) -> str:
 
 def verdict_as_json(verdict: Verdict) -> dict[str, Any]:
     """The answer, and what it rests on."""
+    decided = verdict.rule or verdict.record
     return {
         "allowed": verdict.allowed,
         "reason": verdict.reason.value,
         "line": verdict.line or None,
-        "rule": None if verdict.rule is None else str(verdict.rule),
+        "rule": str(decided) if decided else None,
         "group": [{"name": printable(name), "line": line} for name, line in verdict.group],
         "detail": verdict.detail,
     }

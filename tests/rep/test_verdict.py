@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scrapy_rep.rep.matching import Rule
 from scrapy_rep.rep.robotstxt import RobotsTxt
 from scrapy_rep.rep.urls import InvalidURL, Origin
-from scrapy_rep.rep.verdict import AgentLine, Reason, Verdict
+from scrapy_rep.rep.verdict import AgentLine, Reason, Verdict, origin_or_verdict
 
 ORIGIN = Origin.of("https://example.com/")
 RULE = Rule(False, b"/private/", 12)
@@ -91,6 +91,27 @@ def test_there_is_a_sentence_for_every_reason(reason: Reason) -> None:
     sentence = str(Verdict(False, reason, rule, MINE, ORIGIN))
     assert sentence.startswith("disallowed b")
     assert "{" not in sentence
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"),
+    [
+        ("HTTPS://Example.com/page", ORIGIN),
+        ("data:,x", Verdict(True, Reason.OTHER_SCHEME)),
+        (" S3://bucket/key", Verdict(True, Reason.OTHER_SCHEME)),
+        ("http:///page", Verdict(False, Reason.INVALID_URL, detail="'http:///page' names no host")),
+        # A host and a port: nothing that could be requested is let through unasked.
+        *(
+            (
+                url,
+                Verdict(False, Reason.INVALID_URL, detail=f"{url!r} is no http, https or ftp URL"),
+            )
+            for url in ("localhost:8000/page", "mailto:a@example.com", "/a:b")
+        ),
+    ],
+)
+def test_where_no_robots_txt_has_a_say(url: str, expected: Origin | Verdict) -> None:
+    assert origin_or_verdict(url) == expected
 
 
 def test_the_line_is_that_of_the_rule() -> None:

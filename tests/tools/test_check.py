@@ -52,7 +52,7 @@ def test_in_a_pipe(servers: LoopbackServers, tmp_path: Path) -> None:
 @pytest.mark.once
 def test_as_json_and_from_standard_input(servers: LoopbackServers, tmp_path: Path) -> None:
     site, broken = serve_rules(servers), serve_status(servers, 503)
-    urls = [f"{site.url}/a.pdf", "", f"{broken.url}/", "mailto://", f"{site.url}/caf\xe9"]
+    urls = [f"{site.url}/a.pdf", "", f"{broken.url}/", "https://", f"{site.url}/caf\xe9"]
     done = robots(
         tmp_path,
         "check",
@@ -82,7 +82,7 @@ def test_as_json_and_from_standard_input(servers: LoopbackServers, tmp_path: Pat
     }
     assert (second["allowed"], second["reason"]) == (False, "unreachable")
     assert second["detail"] == "status 503"
-    assert (third["allowed"], third["reason"], third["url"]) == (False, "invalid-url", "mailto://")
+    assert (third["allowed"], third["reason"], third["url"]) == (False, "invalid-url", "https://")
     assert fourth["allowed"] is True
 
 
@@ -143,6 +143,31 @@ def test_what_is_in_the_store_is_used(servers: LoopbackServers, tmp_path: Path) 
 
 
 @pytest.mark.once
+def test_what_a_crawl_heeds_beyond_rules(servers: LoopbackServers, tmp_path: Path) -> None:
+    # Hours from now, whenever that is.
+    hours = "1800-1900" if time.gmtime().tm_hour < 12 else "0300-0400"
+    record = f"Content-Signal: ai-train=no\nVisit-time: {hours}"
+    site = serve_rules(servers, f"User-agent: *\nDisallow: /no\n{record}\n".encode())
+
+    def check(**changes: str) -> tuple[bool, str, str | None]:
+        options = [word for each in changes.items() for word in ("-s", "=".join(each))]
+        (value,) = from_json(robots(tmp_path, "check", "--json", f"{site.url}/a", *options))
+        return value["allowed"], value["reason"], value["rule"]
+
+    assert check() == (True, "no-rule", None)
+    refused = (False, "purpose", "Content-Signal: ai-train=no")
+    assert check(REP_PURPOSES="ai-train") == refused
+    assert check(REP_VISIT_TIME="refuse") == (False, "visit-time", None)
+    assert check(REP_VISIT_TIME="wait", REP_MAX_WAIT="86400") == (True, "no-rule", None)
+    done = robots(tmp_path, "explain", f"{site.url}/a", "-s", "REP_PURPOSES=ai-train")
+    assert done.returncode == 1
+    assert 'disallowed by "Content-Signal: ai-train=no" (line 3, group *)' in done.stdout
+    assert "  by rules    allowed; " in done.stdout
+    done = robots(tmp_path, "check", f"{site.url}/a", "-s", "REP_VISIT_TIME=refuse")
+    assert "visits at other times (" in done.stdout
+
+
+@pytest.mark.once
 def test_origins_are_asked_at_the_same_time(servers: LoopbackServers, tmp_path: Path) -> None:
     asked = 0
     all_asked = asyncio.Event()
@@ -159,6 +184,18 @@ def test_origins_are_asked_at_the_same_time(servers: LoopbackServers, tmp_path: 
     sites = [servers.serve(answer) for _ in range(6)]
     done = robots(tmp_path, "check", *(site.url for site in sites))
     assert done.returncode == 0
+
+
+@pytest.mark.once
+def test_schemes_without_robots_txt(tmp_path: Path) -> None:
+    done = robots(tmp_path, "check", "data:,x", "S3://bucket/key")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [" ".join(line.split()) for line in done.stdout.splitlines()[2:]] == [
+        "allowed - no robots.txt for this scheme - - - data:,x",
+        "allowed - no robots.txt for this scheme - - - S3://bucket/key",
+    ]
+    (value,) = from_json(robots(tmp_path, "check", "--json", "about:blank"))
+    assert (value["allowed"], value["reason"]) == (True, "other-scheme")
 
 
 # -- from a file -------------------------------------------------------------------
@@ -183,6 +220,16 @@ def test_from_a_file(capsys: pytest.CaptureFixture[str]) -> None:
     ]
     assert run_in_process(*words, "--dialect", "google", "/docs/a.pdf") == 1
     assert run_in_process(*words, "/docs/a.pdf") == 0
+
+
+@pytest.mark.usefixtures("rules")
+@pytest.mark.parametrize("subcommand", ["check", "explain"])
+def test_no_file_is_about_other_schemes(
+    subcommand: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # By its path, it would be refused.
+    assert run_in_process(subcommand, "--file", "rules.txt", "s3://bucket/private/a") == 0
+    assert "allowed" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("rules")

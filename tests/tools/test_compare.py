@@ -168,6 +168,19 @@ def test_a_url_that_names_no_host(capsys: pytest.CaptureFixture[str]) -> None:
     assert said["error"]
 
 
+@pytest.mark.parametrize("file", [(), ("--file", "rules.txt")])
+def test_a_url_of_another_scheme(file: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_in_process("compare", "--json", *file, "s3://bucket/key") == 0
+    (found,) = json.loads(capsys.readouterr().out)["urls"]
+    assert found["answers"]["rfc9309"] == {
+        "allowed": None,
+        "line": None,
+        "reason": "other-scheme",
+        "class": None,
+        "error": "no robots.txt for this scheme",
+    }
+
+
 @pytest.mark.once
 def test_live(servers: LoopbackServers, tmp_path: Path) -> None:
     site, secret, broken = (
@@ -287,7 +300,17 @@ def test_parsers_that_fail_on_a_corpus(tmp_path: Path, capsys: pytest.CaptureFix
     assert (when_asked["parser"], at_once["parser"]) == ("Raising", "RaisingAtOnce")
     # About some of the URLs of one file; and about all of both.
     assert 0 < when_asked["raised"] < value["questions"]
-    assert at_once["raised"] == value["questions"]
+    assert at_once["raised"] == at_once["questions"] == value["questions"]
+    assert at_once["files"] == value["files"] == 2
+
+
+def test_a_parser_that_reads_nothing_does_not_agree(tmp_path: Path) -> None:
+    path = tmp_path / "corpus.zip"
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("a.example", b"User-agent: *\nDisallow: /private/\n")
+    words = ("compare", "--corpus", str(path), "--with")
+    assert run_in_process(*words, "protego") == 0
+    assert run_in_process(*words, f"{THIS}AtOnce") == 1
 
 
 def test_recorded_answers_of_another_archive(
@@ -299,6 +322,23 @@ def test_recorded_answers_of_another_archive(
     printed = capsys.readouterr()
     assert printed.out == ""
     assert "has no recorded answers about" in printed.err
+
+
+@pytest.mark.parametrize(
+    ("recorded", "message"),
+    [
+        (b"no gzip", f"cannot read {{}}{RECORDED}: Not a gzipped file"),
+        (gzip.compress(b"{}")[:-9], f"cannot read {{}}{RECORDED}: Compressed file ended"),
+        (gzip.compress(b""), f"{{}}{RECORDED} has no recorded answers"),
+    ],
+    ids=["no gzip", "cut", "empty"],
+)
+def test_recorded_answers_that_are_none(
+    recorded: bytes, message: str, archive: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    archive.with_name(RECORDED).write_bytes(recorded)
+    assert run_in_process("compare", "--corpus", str(archive)) == 2
+    assert message.format(f"{archive.parent}/") in capsys.readouterr().err
 
 
 @pytest.mark.once

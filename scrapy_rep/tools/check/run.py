@@ -14,8 +14,8 @@ from itertools import islice
 from scrapy.settings import BaseSettings
 
 from scrapy_rep.rep.text import printable
-from scrapy_rep.rep.urls import InvalidURL, Origin
-from scrapy_rep.rep.verdict import Reason, Verdict
+from scrapy_rep.rep.urls import Origin
+from scrapy_rep.rep.verdict import Reason, Verdict, origin_or_verdict
 from scrapy_rep.tools.console import Columns, Printer, Style
 from scrapy_rep.tools.ending import FINE, TROUBLE, WRONG, ended
 from scrapy_rep.tools.progress import Progress
@@ -27,7 +27,6 @@ from scrapy_rep.tools.sources import (
     absolute,
     check_use_of_stdin,
     lines_of_stdin,
-    origin_or_error,
 )
 from scrapy_rep.tools.wording import answer, because, names, span, verdict_as_json
 
@@ -66,7 +65,7 @@ def _check(options: argparse.Namespace, settings: BaseSettings) -> int:
 
 async def _check_live(urls: _Urls, origins: Origins, asking: Asking, output: _Output) -> None:
     for portion in urls.portions():
-        by_url = {url: origin_or_error(url) for url in portion}
+        by_url = {url: origin_or_verdict(url) for url in portion}
         wanted = dict.fromkeys(origin for origin in by_url.values() if isinstance(origin, Origin))
         fetched = 0
 
@@ -82,7 +81,7 @@ async def _check_live(urls: _Urls, origins: Origins, asking: Asking, output: _Ou
 
 @dataclass(frozen=True, slots=True)
 class _Checked:
-    """What came of one URL; without *known* where it is none."""
+    """What came of one URL; without *known* where no robots.txt has a say."""
 
     url: str
     known: Robots | None
@@ -96,11 +95,10 @@ class _Checked:
 
 
 def _checked(
-    url: str, origin: Origin | InvalidURL, known: Mapping[Origin, Robots], asking: Asking
+    url: str, origin: Origin | Verdict, known: Mapping[Origin, Robots], asking: Asking
 ) -> _Checked:
-    if isinstance(origin, InvalidURL):
-        verdict = Verdict(False, Reason.INVALID_URL, detail=printable(str(origin)))
-        return _Checked(url, None, verdict)
+    if isinstance(origin, Verdict):
+        return _Checked(url, None, origin)
     return _Checked(url, known[origin], known[origin].verdict(url, asking.agents))
 
 

@@ -19,9 +19,11 @@ and User-Agent. Each is fetched once, as many at a time as CONCURRENT_REQUESTS
 says, and a copy in the store (see "scrapy robots cache") that is still good is
 used instead. Where the project has no such store, none is made.
 
-A URL without a scheme is an https one. With - as the only URL, they are read
-from standard input, one a line, in portions: a million of them take no more
-memory than some thousands. On a terminal, standard error shows how far it is.
+A URL without a scheme is an https one. URLs that are neither http, https nor ftp,
+such as data:,x, have no robots.txt: they are allowed, as crawls let them through.
+With - as the only URL, they are read from standard input, one a line, in portions:
+a million of them take no more memory than some thousands. On a terminal, standard
+error shows how far it is.
 
   answer  allowed or refused
   line    of the robots.txt that decides, - where none does
@@ -32,12 +34,14 @@ memory than some thousands. On a terminal, standard error shows how far it is.
 
 --json writes JSON Lines, an object for each URL, in the order of the URLs: url,
 allowed, reason (rule, no-rule, no-group, robots-txt-itself, unavailable,
-unreachable, disallowed, other-parser, unreadable, invalid-url), line and rule
-(null where none decides), group, detail, agents, robots_txt (where it came from
-after redirects), source, age in seconds and access (see "scrapy robots fetch").
+unreachable, disallowed, other-parser, unreadable, invalid-url, other-scheme,
+purpose, visit-time), line and rule (null where none decides), group, detail, agents
+and, where there is a robots.txt to ask, robots_txt (where it came from after
+redirects), source, age in seconds and access (see "scrapy robots fetch").
 
 With --file, source, age and access say nothing, and the file is read by
-scrapy-rep, whatever ROBOTSTXT_PARSER says.
+scrapy-rep, whatever ROBOTSTXT_PARSER says, for its rules alone: REP_PURPOSES and
+REP_VISIT_TIME have a say where a robots.txt is fetched.
 
 Exit codes: 0 all are allowed; 1 some are refused; 2 some robots.txt could not be
 fetched, something given is no URL, or options or settings make no sense.

@@ -12,10 +12,11 @@ from scrapy_rep.rep.access import FetchResult, access_result
 from scrapy_rep.rep.dialects import DIALECTS, RFC9309, Access, Dialect
 from scrapy_rep.rep.differences import Differences
 from scrapy_rep.rep.text import printable
-from scrapy_rep.rep.urls import InvalidURL, Origin
-from scrapy_rep.rep.verdict import Reason
+from scrapy_rep.rep.urls import Origin, has_other_scheme
+from scrapy_rep.rep.verdict import Reason, Verdict, origin_or_verdict
 from scrapy_rep.tools.compare.parsers import Answers, read, short_name
-from scrapy_rep.tools.sources import Asking, Robots, origin_or_error
+from scrapy_rep.tools.sources import Asking, Robots
+from scrapy_rep.tools.wording import because
 
 _UNKNOWN = "unknown"
 
@@ -159,13 +160,14 @@ def files_of(
     file: str | None,
     asking: Asking,
     parsers: Sequence[type[RobotParser]],
-) -> Iterator[tuple[str, Files | InvalidURL]]:
-    """Each of *urls* with the robots.txt that holds for it."""
+) -> Iterator[tuple[str, Files | Verdict]]:
+    """Each of *urls* with the robots.txt that holds for it, or the verdict where none does."""
     if file is not None:
         files = Files(asking.read(file), asking, parsers)
-        yield from ((url, files) for url in urls)
+        for url in urls:
+            yield url, Verdict(True, Reason.OTHER_SCHEME) if has_other_scheme(url) else files
         return
-    origins = {url: origin_or_error(url) for url in urls}
+    origins = {url: origin_or_verdict(url) for url in urls}
     wanted = {origin for origin in origins.values() if isinstance(origin, Origin)}
     known: Mapping[Origin, Robots] = (
         asking.ask_with(lambda crawl: crawl.get(wanted)) if wanted else {}
@@ -175,11 +177,11 @@ def files_of(
         yield url, by_origin[origin] if isinstance(origin, Origin) else origin
 
 
-def row_of(url: str, files: Files | InvalidURL) -> Row:
-    """What everybody says of *url*, for which *files* holds, or why nothing does."""
-    if isinstance(files, InvalidURL):
-        nobody = Said(None, reason=Reason.INVALID_URL.value, error=printable(str(files)))
-        return Row(url, {RFC9309.name: nobody}, trouble=True)
+def row_of(url: str, files: Files | Verdict) -> Row:
+    """What everybody says of *url*, for which *files* holds; a verdict is put to nobody."""
+    if isinstance(files, Verdict):
+        nobody = Said(None, reason=files.reason.value, error=because(files))
+        return Row(url, {RFC9309.name: nobody}, trouble=not files.allowed)
     said = files.ask(url)
     no_url = said[RFC9309.name].reason == Reason.INVALID_URL.value
     return Row(url, said, trouble=files.trouble or no_url)

@@ -11,19 +11,26 @@ import json
 import logging
 import os
 import re
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from scrapy_rep.rep.dialects import GOOGLE, RFC9309
 from scrapy_rep.rep.differences import Answer, GoogleReading
 from scrapy_rep.rep.robotstxt import RobotsTxt
-from scrapy_rep.tools.compare.parsers import Reader, read
-from scrapy_rep.tools.corpus import UnusableCorpus, archive_at, paths_to_ask, read_members
+from scrapy_rep.tools.compare.parsers import Answers, Reader, read
+from scrapy_rep.tools.corpus import (
+    UnusableCorpus,
+    archive_at,
+    paths_to_ask,
+    read_members,
+    unreadable,
+)
 
 #: The file beside an archive that has what the reference library answers, if there is one.
 RECORDED = "reference-verdicts.jsonl.gz"
@@ -49,7 +56,7 @@ class Asked(NamedTuple):
 
 
 #: By set of points: questions answered otherwise, and of those with another line only.
-Differences = dict[tuple[str, ...], tuple[int, int]]
+DifferenceCounts = dict[tuple[str, ...], tuple[int, int]]
 
 
 @dataclass
@@ -61,9 +68,10 @@ class Found:
     #: In which the google dialect differs from the reference library.
     google: int = 0
     #: Of rfc9309 from google.
-    differences: Differences = field(default_factory=dict)
+    differences: DifferenceCounts = field(default_factory=dict)
     #: For each reader: in how many questions it differs from the reference library;
-    #: of those, where both dialects agree; where URL and agent are plain as well; and raised.
+    #: of those, where both dialects agree; where URL and agent are plain as well; and where
+    #: it has raised.
     readers: list[Counter[str]] = field(default_factory=list)
 
 
@@ -81,19 +89,26 @@ def recorded(archive: Path, answers: Path) -> Iterator[Asked]:
     """
     with archive_at(archive) as corpus:
         try:
-            with gzip.open(answers, "rt", encoding="utf-8") as lines:
-                for line in lines:
-                    site = json.loads(line)
-                    # The last of three is set where the reference library needs another form.
-                    urls = [escaped or url for _, url, escaped in site["q"]]
-                    agents = [token or agent for _, agent, token in site["a"]]
-                    each = [(v == "1", ml) for v, ml in zip(site["v"], site["ml"], strict=True)]
-                    cut = frozenset(token for kind, _, token in site["a"] if kind == "in_file_odd")
-                    yield Asked(site["file"], corpus.read(site["file"]), urls, agents, each, cut)
+            for site in _json_lines(answers):
+                # The last of three is set where the reference library needs another form.
+                urls = [escaped or url for _, url, escaped in site["q"]]
+                agents = [token or agent for _, agent, token in site["a"]]
+                each = [(v == "1", ml) for v, ml in zip(site["v"], site["ml"], strict=True)]
+                cut = frozenset(token for kind, _, token in site["a"] if kind == "in_file_odd")
+                yield Asked(site["file"], corpus.read(site["file"]), urls, agents, each, cut)
         except (KeyError, TypeError, ValueError) as error:
             raise UnusableCorpus(
                 f"{answers} has no recorded answers about {archive}: {error}"
             ) from None
+
+
+def _json_lines(path: Path) -> Iterator[Any]:
+    """The values in *path*. Raises :exc:`ValueError` and :exc:`UnusableCorpus`."""
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") as lines:
+            yield from map(json.loads, lines)
+    except (EOFError, OSError, zlib.error) as error:
+        raise unreadable(path, error) from None
 
 
 def made_up(archive: Path, agents: Sequence[str]) -> Iterator[Asked]:
@@ -155,19 +170,27 @@ def _counts(reader: Reader, asked: Asked, agreed: Sequence[bool]) -> Counter[str
     try:
         answers = read(reader, asked.body)
     except Exception:
-        counts["raised"] += len(questions)
-        return counts
+        answers = None
     for (url, agent), (allowed, _), both in zip(questions, asked.answers, agreed, strict=True):
-        try:
-            if bool(answers.allowed(url, agent)) is allowed:
-                continue
-        except Exception:
-            counts["raised"] += 1
+        said = _said(answers, url, agent)
+        if said is allowed:
+            continue
+        counts["raised"] += said is None
         counts["differs"] += 1
         counts["both"] += both
         plain = agent not in asked.cut and _PLAIN_URL.fullmatch(url)
         counts["plain"] += both and bool(plain)
     return counts
+
+
+def _said(answers: Answers | None, url: str, agent: str) -> bool | None:
+    """The answer; ``None`` where a parser has raised, on the file or on this question."""
+    if answers is None:
+        return None
+    try:
+        return bool(answers.allowed(url, agent))
+    except Exception:
+        return None
 
 
 # -- counting ----------------------------------------------------------------------
@@ -222,7 +245,8 @@ class ReaderTally:
     """Files in which one reader differs from the reference library, and questions.
 
     *both* and *plain* are files in which it does where both dialects agree, and where
-    the question is a plain one as well; *raised* is questions.
+    the question is a plain one as well; *raised* is questions, all of a file that the
+    reader could not read, and they count as different answers.
     """
 
     files: int

@@ -29,7 +29,7 @@ from scrapy_rep.tools.compare.corpus import (
 from scrapy_rep.tools.compare.parsers import Reader, long_name
 from scrapy_rep.tools.compare.run import parsers_of
 from scrapy_rep.tools.console import Printer, Style, table
-from scrapy_rep.tools.ending import FINE, WRONG, ended
+from scrapy_rep.tools.ending import FINE, WRONG, Trouble, ended
 from scrapy_rep.tools.progress import Progress
 from scrapy_rep.tools.sources import Asking
 from scrapy_rep.tools.wording import number
@@ -55,6 +55,8 @@ def _compare(options: argparse.Namespace, settings: BaseSettings, readers: Seque
     progress = Progress()
     found = found_in(files, readers, lambda count: progress.show(f"{count:,} files"))
     progress.clear()
+    if not found:
+        raise Trouble(f"{answers} has no recorded answers")
     result = _as_json(found, readers) | {"reference": by}
     if options.json:
         sys.stdout.write(json.dumps(result) + "\n")

@@ -26,6 +26,12 @@ from scrapy_rep.tools.wording import answer, span, verdict_as_json
 
 # Columns at most for the text of a line, before what became of it.
 _WIDEST_TEXT = 44
+# What our reading of the rules is called where something else has decided.
+_DECIDED_ELSEWHERE = {
+    Reason.OTHER_PARSER: "by ours",
+    Reason.PURPOSE: "by rules",
+    Reason.VISIT_TIME: "by rules",
+}
 _TOLD = (Severity.ERROR, Severity.WARNING)
 
 
@@ -146,9 +152,9 @@ def _show(explained: _Explained, printer: Printer, *, brief: bool) -> None:
     printer.line(f"  dialect     {asking.dialect.name}")
     if explanation.path is not None:
         printer.line(f"  compared    {printable(explanation.path, most=None)}")
-    if verdict.reason is Reason.OTHER_PARSER:
+    if label := _DECIDED_ELSEWHERE.get(verdict.reason):
         ours = explanation.verdict
-        printer.line(f"  by ours     {answer(ours)}; what follows is about this reading: {ours}")
+        printer.line(f"  {label:<10}  {answer(ours)}; what follows is about this reading: {ours}")
     printer.line()
     lines = [
         line

@@ -18,7 +18,7 @@ from scrapy_rep.rep.text import printable
 from scrapy_rep.tools.console import Printer, Style
 from scrapy_rep.tools.ending import FINE, WRONG, Trouble, ended
 from scrapy_rep.tools.lint.sarif import sarif
-from scrapy_rep.tools.sources import Asking, is_url, origin_of
+from scrapy_rep.tools.sources import Asking
 from scrapy_rep.tools.wording import number
 
 _STYLES = {
@@ -67,8 +67,7 @@ def _lint(options: argparse.Namespace, settings: BaseSettings) -> int:
 
 def _read(source: str, asking: Asking) -> _Linted:
     # Whoever has just changed the file wants to see that one.
-    fetching = is_url(source)
-    known = replace(asking, fresh=True).ask(origin_of(source)) if fetching else asking.read(source)
+    known = replace(asking, fresh=True).look_at(source)
     if known.file is None:
         assert known.policy is not None
         name = printable(known.name)

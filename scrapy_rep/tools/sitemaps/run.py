@@ -11,7 +11,7 @@ from scrapy.settings import BaseSettings
 from scrapy_rep.rep.text import printable
 from scrapy_rep.tools.console import Printer
 from scrapy_rep.tools.ending import FINE, Trouble, ended
-from scrapy_rep.tools.sources import Asking, is_url, origin_of
+from scrapy_rep.tools.sources import Asking
 
 
 def run(options: argparse.Namespace, settings: BaseSettings) -> int:
@@ -20,9 +20,7 @@ def run(options: argparse.Namespace, settings: BaseSettings) -> int:
 
 
 def _sitemaps(options: argparse.Namespace, settings: BaseSettings) -> int:
-    asking = Asking.of(options, settings)
-    source = options.source
-    known = asking.ask(origin_of(source)) if is_url(source) else asking.read(source)
+    known = Asking.of(options, settings).look_at(options.source)
     if known.unreachable:
         detail = known.policy.detail if known.policy else ""
         raise Trouble(f"{known.name} could not be fetched: {detail}")
