@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib.util import find_spec
 
 import pytest
 
@@ -17,6 +18,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         choices=["asyncio", "select", "reactorless"],
         help="the event loop of the crawls that tests/integration runs in processes",
     )
+
+
+def pytest_configure() -> None:
+    """No example of Hypothesis' is wrong because it has taken long."""
+    # tests/browser does without.
+    if find_spec("hypothesis"):
+        from hypothesis import HealthCheck, settings
+
+        settings.register_profile(
+            "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+        )
+        settings.load_profile("any machine")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

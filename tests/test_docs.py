@@ -92,7 +92,7 @@ def known_to_the_page_about_the_store(now: float) -> list[Facts]:
         Facts(Origin.of(f"https://{name}.example")) for name in ("refused", "givenup")
     )
     return [
-        copied("https://due.example", now - HOUR + 30, body, headers=an_hour),
+        copied("https://due.example", now - HOUR + 180, body, headers=an_hour),
         copied("https://example.com", now - HOUR / 6, body, headers=an_hour),
         failing(given_up, now - 31 * DAY, now - 30, 800),
         copied("http://none.example", now - 60, b"", 404),

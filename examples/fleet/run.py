@@ -60,7 +60,8 @@ def redis_server() -> Iterator[str]:
             cwd=directory,
             stdout=subprocess.DEVNULL,
         )
-        url = f"redis://127.0.0.1:{port}/0"
+        # In seconds: all of this machine is busy, which is not Redis being slow.
+        url = f"redis://127.0.0.1:{port}/0?socket_timeout=10"
         try:
             wait_for(url)
             yield url

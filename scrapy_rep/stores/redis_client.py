@@ -386,7 +386,7 @@ class _Subscriptions:
         waiting = self._waiting.get(channel, set())
         waiting.discard(told)
         if not waiting and self._waiting.pop(channel, None) is not None:
-            self._do(self._pubsub.unsubscribe(channel))
+            self._do(partial(self._pubsub.unsubscribe, channel))
 
     async def close(self) -> None:
         """Hang up, and let go of whoever waits."""
@@ -401,18 +401,19 @@ class _Subscriptions:
 
     async def _start(self) -> None:
         await self._pubsub.subscribe(self._idle)
-        self._do(self._listen())
-        self._do(self._look())
+        self._do(self._listen)
+        self._do(self._look)
 
-    def _do(self, work: Awaitable[None]) -> None:
+    def _do(self, work: Callable[[], Awaitable[None]]) -> None:
         """Do *work* in the background; if it fails, the connection does not work."""
         task = asyncio.get_running_loop().create_task(self._try(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _try(self, work: Awaitable[None]) -> None:
+    async def _try(self, work: Callable[[], Awaitable[None]]) -> None:
         try:
-            await work
+            # Made only now: one that is cancelled before it begins is never awaited.
+            await work()
         except Exception as error:
             self._broken(self._redis, error)
 

@@ -26,6 +26,7 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from scrapy_rep import RepMiddleware, RobotsForbidden, RobotsTxt
+from scrapy_rep.stores import sqlite
 from scrapy_rep.stores.base import pause
 
 # Loop set-ups by name: settings that make them.
@@ -251,6 +252,8 @@ def main() -> None:
         **setup,
         **job.get("settings", {}),
     }
+    if job["is_patient"]:
+        sqlite.BUSY_TIMEOUT = 30.0
     make = CrawlerProcess if "TWISTED_REACTOR" in setup else AsyncCrawlerProcess
     if limit := job["file_limit"]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))

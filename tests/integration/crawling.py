@@ -41,9 +41,14 @@ class Crawl:
         return str(found["outcome"])
 
     def our_log(self) -> list[str]:
-        """The log lines of this package, but for the summary that every crawl ends with."""
+        """The log lines of this package, but for those that any crawl may have.
+
+        They are the summary that it ends with, and what is said on a busy machine: that
+        requests have waited for ten seconds.
+        """
         ours = [line for line in self.log if line.split()[1].startswith("scrapy_rep")]
-        return [line for line in ours if not line.split()[1].endswith(".summary")]
+        of_any = {"scrapy_rep.summary", "scrapy_rep.waiting"}
+        return [line for line in ours if line.split()[1] not in of_any]
 
     def summaries(self) -> list[str]:
         """The summaries in the log: what comes after level and logger."""
@@ -63,6 +68,8 @@ class Job:
     own_parser_fails: bool = False
     #: Octets that no file may grow beyond, 0 for no limit.
     file_limit: int = 0
+    #: Waits for who holds a lock on a busy machine, who is slow and does not hang.
+    is_patient: bool = False
 
     def run(self, *, timeout: float = 100) -> Crawl:
         """Run it in a process of its own."""

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from scrapy_rep.tools.demo.server import LoopbackServers
-from tests.integration.crawling import Job, hang, ok, pages, site
+from tests.integration.crawling import Job, ok, pages, reset, site
 
 PROTEGO = "scrapy.robotstxt.ProtegoRobotParser"
 OURS = "scrapy_rep.parser.RepRobotParser"
@@ -40,7 +40,7 @@ def lines(path: Path) -> list[dict[str, Any]]:
 def test_protego_is_asked_too_and_changes_nothing(
     servers: LoopbackServers, loop: str, tmp_path: Path
 ) -> None:
-    good, dead = servers.serve(site(ok())), servers.serve(site(hang))
+    good, dead = servers.serve(site(ok())), servers.serve(site(reset))
     # That "/./no" is "/no" is what Protego does not know.
     paths = ["/yes", "/no", "/./no", "/./no/2", "/robots.txt"]
     urls = [*(good.url + path for path in paths), f"{dead.url}/yes"]
@@ -48,7 +48,6 @@ def test_protego_is_asked_too_and_changes_nothing(
     settings = {
         "REP_COMPARE_WITH": PROTEGO,
         "REP_COMPARE_FEED": str(feed),
-        "REP_FETCH_TIMEOUT": 1,
     }
     result = Job(pages(*urls), loop, settings).run()
     outcomes = ["fetched", "refused", "refused", "refused", "fetched", "refused"]
@@ -122,10 +121,10 @@ def test_a_feed_storage_of_the_project(
 
 
 def test_the_crawl_ends_with_a_summary(servers: LoopbackServers, loop: str) -> None:
-    good, dead = servers.serve(site(ok())), servers.serve(site(hang))
+    good, dead = servers.serve(site(ok())), servers.serve(site(reset))
     urls = [f"{good.url}/yes", *(f"{good.url}/no/{number}" for number in range(3))]
     urls += [f"{dead.url}/yes"]
-    result = Job(pages(*urls), loop, {"REP_FETCH_TIMEOUT": 1}).run()
+    result = Job(pages(*urls), loop).run()
     [summary] = result.summaries()
     assert summary.split("\n") == [
         "What robots.txt came to:",

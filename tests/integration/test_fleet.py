@@ -26,8 +26,7 @@ def test_two_crawls_of_the_same_hosts(
     servers: LoopbackServers, fresh_redis: RedisServer, loop: str
 ) -> None:
     sites = [servers.serve(conditional(("even", "odd")[one % 2])) for one in range(HOSTS)]
-    # A busy machine is not a slow Redis.
-    store = f"{fresh_redis.url}?socket_timeout=10"
+    store = fresh_redis.patient_url
     both = crawl(sites, loop, store, processes=2)
     assert fetches(sites) == [1] * HOSTS
     assert total(both, "request_count") == HOSTS
@@ -48,7 +47,7 @@ def test_two_dialects_judge_the_same_facts(
     servers: LoopbackServers, fresh_redis: RedisServer, loop: str
 ) -> None:
     refusing = servers.serve(site(ok(b"go away").replace(b"200", b"403", 1)))
-    settings = {"REP_STORE": f"{fresh_redis.url}?socket_timeout=10"}
+    settings = {"REP_STORE": fresh_redis.patient_url}
     asked = pages(f"{refusing.url}/page")
     first = Job(asked, loop, settings=settings).run()
     assert first.outcome(f"{refusing.url}/page") == "fetched"
@@ -64,7 +63,7 @@ def test_a_worker_whose_clock_is_an_hour_off(
     servers: LoopbackServers, fresh_redis: RedisServer, loop: str, off: str
 ) -> None:
     sites = [servers.serve(site(ok(RULES, ("Cache-Control", "max-age=1800")))) for _ in range(10)]
-    right = {"REP_STORE": f"{fresh_redis.url}?socket_timeout=10"}
+    right = {"REP_STORE": fresh_redis.patient_url}
     ours = "scrapy_rep.RepMiddleware"
     wrong = right | {
         "DOWNLOADER_MIDDLEWARES": {
@@ -91,7 +90,7 @@ def test_two_projects_share_a_server_and_nothing_else(
     sites = [servers.serve(site(ok())) for _ in range(5)]
     asked = pages(*(f"{one.url}/page" for one in sites))
     for fetched, prefix in enumerate(("shop:", "news:", "shop:"), start=1):
-        store = f"{fresh_redis.url}?socket_timeout=10&prefix={prefix}"
+        store = f"{fresh_redis.patient_url}&prefix={prefix}"
         Job(asked, loop, settings={"REP_STORE": store}).run()
         assert fetches(sites) == [min(fetched, 2)] * 5
 
@@ -136,7 +135,11 @@ def test_redis_goes_and_comes_back_empty(
         assert result.outcome(url) == ("refused" if url.endswith("/no") else "fetched")
     assert all(count <= 2 for count in fetches([*sites, *late]))
     assert all("scrapy_rep.stores.guarded" in line for line in result.our_log())
-    assert len(result.our_log()) <= 2
+    # Each change is said once. A machine that is very busy is a Redis that does not
+    # work now and then.
+    levels = [line.split()[0] for line in result.our_log()]
+    assert levels == (["WARNING", "INFO"] * len(levels))[: len(levels)]
+    assert len(levels) <= 10
 
 
 @pytest.mark.once

@@ -6,7 +6,6 @@ The gaps are those that servers see.
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
@@ -17,6 +16,7 @@ import pytest
 import pytest_twisted
 
 from scrapy_rep.tools.demo.server import LoopbackServers, Site
+from tests.conditions import wait_until
 from tests.integration.crawling import Crawl, Job, ok, pages, site
 from tests.integration.test_in_process import ScriptedSpider, stat
 from tests.integration.test_in_process import crawl as crawl_here
@@ -26,9 +26,6 @@ from tests.stores.redis_server import RedisServer
 
 # Each crawl is a process, and they tell the same on every Python and Scrapy.
 pytestmark = pytest.mark.once
-
-# A busy machine is not a slow Redis.
-PATIENT = "?socket_timeout=10"
 
 
 def agent(worker: int) -> str:
@@ -70,7 +67,7 @@ def test_the_delay_holds_for_all_workers(
 ) -> None:
     slow = [servers.serve(site(asking("Crawl-delay: 0.5"))) for _ in range(3)]
     others = [servers.serve(site(ok())) for _ in range(3)]
-    store = fresh_redis.url + PATIENT
+    store = fresh_redis.patient_url
     jobs = [job(n, urls_of([*slow, *others], n, 4), loop, store) for n in range(3)]
     crawls = run(jobs)
     all_fetched_once([*slow, *others], jobs, crawls)
@@ -101,7 +98,7 @@ async def test_other_workers_leave_the_delay_after_who_does_not_obey(
     async def second(spider: ScriptedSpider) -> None:
         assert await spider.ask(f"{one.url}/2") == 200
 
-    settings = {"REP_STORE": fresh_redis.url + PATIENT}
+    settings = {"REP_STORE": fresh_redis.patient_url}
     crawlers = [await crawl_here(script, settings) for script in (first, second)]
     assert one.targets() == ["/robots.txt", "/1", "/free", "/2"]
     assert gaps(one)[-1] >= 0.5 - TOLERANCE
@@ -113,8 +110,14 @@ def test_redis_goes_and_comes_back_empty(
     servers: LoopbackServers, own_redis: RedisServer, loop: str
 ) -> None:
     one, delay, workers = servers.serve(site(asking("Crawl-delay: 0.3"))), 0.3, 3
-    jobs = [job(n, urls_of([one], n, 16), loop, own_redis.url) for n in range(workers)]
+    store = own_redis.patient_url
+    jobs = [job(n, urls_of([one], n, 18), loop, store) for n in range(workers)]
     killed_at: list[float] = []
+
+    def alone(worker: int) -> list[float]:
+        """When *worker* has sent a request that Redis cannot have granted."""
+        own = [asked.at for asked in one.asked if asked.headers["user-agent"] == agent(worker)]
+        return [at for at in own if at > killed_at[0] + 2 * delay][:4]
 
     def kill_and_start() -> None:
         wait_until(lambda: {agent(n) for n in range(workers)} <= agents(one))
@@ -122,7 +125,7 @@ def test_redis_goes_and_comes_back_empty(
         wait_until(lambda: len(one.asked) >= before + 3)
         own_redis.kill()
         killed_at.append(one.asked[-1].at)
-        wait_until(lambda: len(one.asked) >= before + 15)
+        wait_until(lambda: all(len(alone(n)) == 4 for n in range(workers)))
         own_redis.start()
 
     crawls = run(jobs, (0.0, kill_and_start))
@@ -133,9 +136,7 @@ def test_redis_goes_and_comes_back_empty(
     assert min(later - earlier for earlier, later in pairwise(before)) >= delay - TOLERANCE
     # Without Redis, each leaves as many delays as there are workers.
     for n in range(workers):
-        own = [asked.at for asked in one.asked if asked.headers["user-agent"] == agent(n)]
-        alone = [at for at in own if at > killed_at[0] + 2 * delay][:4]
-        assert min(later - earlier for earlier, later in pairwise(alone)) >= (
+        assert min(later - earlier for earlier, later in pairwise(alone(n))) >= (
             workers * delay - TOLERANCE
         )
     # All in all, not faster than all may be.
@@ -152,19 +153,12 @@ def agents(one: Site) -> set[str]:
     return {asked.headers["user-agent"] for asked in one.asked}
 
 
-def wait_until(happened: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 60
-    while not happened():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-
-
 def test_without_a_redis_from_the_start(
     servers: LoopbackServers, own_redis: RedisServer, loop: str
 ) -> None:
     own_redis.kill()
     one = servers.serve(site(asking("Crawl-delay: 0.2")))
-    alone = job(0, urls_of([one], 0, 5), loop, own_redis.url)
+    alone = job(0, urls_of([one], 0, 5), loop, own_redis.patient_url)
     (crawl,) = run([alone])
     all_fetched_once([one], [alone], [crawl])
     assert min(gaps(one)) >= 0.2 - TOLERANCE
@@ -176,7 +170,7 @@ def test_refreshes_take_turns_too(
 ) -> None:
     body = b"User-agent: *\nCrawl-delay: 0.3\nDisallow: /no\n"
     one = servers.serve(site(ok(body, ("Cache-Control", "max-age=2"))))
-    store = fresh_redis.url + PATIENT
+    store = fresh_redis.patient_url
     jobs = [job(n, urls_of([one], n, 10), loop, store, REP_MIN_AGE=1) for n in range(2)]
     crawls = run(jobs)
     all_fetched_once([one], jobs, crawls)
@@ -188,7 +182,7 @@ def test_each_worker_by_itself(
     servers: LoopbackServers, fresh_redis: RedisServer, loop: str
 ) -> None:
     one = servers.serve(site(asking("Crawl-delay: 0.3")))
-    store = fresh_redis.url + PATIENT
+    store = fresh_redis.patient_url
     urls = urls_of([one], 0, 3)
     (crawl,) = run([job(0, urls, loop, store, REP_PACING="local")])
     assert min(gaps(one)) >= 0.3 - TOLERANCE
@@ -202,7 +196,7 @@ def test_a_slot_of_the_projects_choice(
     servers: LoopbackServers, fresh_redis: RedisServer, loop: str
 ) -> None:
     one = servers.serve(site(asking("Crawl-delay: 0.3")))
-    store = fresh_redis.url + PATIENT
+    store = fresh_redis.patient_url
     jobs = [job(n, urls_of([one], n, 3), loop, store) for n in range(2)]
     for other in jobs:
         for page in other.pages:
@@ -218,7 +212,7 @@ def test_what_never_reaches_the_downloader_holds_up_nobody(
     servers: LoopbackServers, fresh_redis: RedisServer, loop: str, tmp_path: Path
 ) -> None:
     one = servers.serve(site(asking("Crawl-delay: 0.2")))
-    store = fresh_redis.url + PATIENT
+    store = fresh_redis.patient_url
     cache = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path)}
     urls = urls_of([one], 0, 2)
     for _ in range(2):
@@ -235,11 +229,11 @@ def test_a_stop_loses_nothing(
     servers: LoopbackServers, fresh_redis: RedisServer, tmp_path: Path, loop: str
 ) -> None:
     one = servers.serve(site(asking("Crawl-delay: 30")))
-    settings = {"JOBDIR": str(tmp_path / "job"), "REP_STORE": fresh_redis.url + PATIENT}
+    settings = {"JOBDIR": str(tmp_path / "job"), "REP_STORE": fresh_redis.patient_url}
     spider = {"stop_at": 10, "stop_by": "SIGINT", "stop_stat": "robotstxt/waiting_count"}
     urls = urls_of([one], 0, 10)
     stopped = Job(pages(*urls), loop, settings=settings, spider=spider).run()
     assert stopped.outcomes == {}
-    assert 0 < stopped.seconds_to_close < 5
+    assert 0 < stopped.seconds_to_close < 20
     again = Job([], loop, settings=settings | {"REP_CRAWL_DELAY": False}).run()
     assert [again.outcome(url) for url in urls] == ["fetched"] * 10

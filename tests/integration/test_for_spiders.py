@@ -28,7 +28,7 @@ from scrapy_rep import (
 )
 from scrapy_rep.stores.base import pause
 from scrapy_rep.tools.demo.server import Answer, Asked, LoopbackServers, http_response
-from tests.integration.crawling import RULES, Job, hang, ok, pages, site
+from tests.integration.crawling import RULES, Job, hang, ok, pages, reset, site
 from tests.integration.test_in_process import ScriptedSpider, crawl, robots_count, stat
 
 
@@ -200,12 +200,11 @@ async def test_who_asks_is_told_that_the_crawl_stops(servers: LoopbackServers) -
 
 
 def test_it_can_be_asked_on_every_loop(servers: LoopbackServers, loop: str) -> None:
-    one, down = servers.serve(site(ok())), servers.serve(site(hang))
+    one, down = servers.serve(site(ok())), servers.serve(site(reset))
     questions = [f"{one.url}/yes", f"{one.url}/no", f"{down.url}/"]
     job = Job(
         pages(f"{one.url}/page"),
         loop,
-        settings={"REP_FETCH_TIMEOUT": 0.5},
         spider={"consult": questions},
     )
     result = job.run()

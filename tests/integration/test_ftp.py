@@ -37,10 +37,10 @@ def ftp_server(folder: Path, password: str | None = None) -> Iterator[str]:
         thread.join()
 
 
-def crawl(url: str, loop: str, **meta: str) -> list[str]:
+def crawl(url: str, loop: str, *, time_limit: float = 15, **meta: str) -> list[str]:
     """What becomes of /yes and /no."""
     urls = [f"{url}/yes", f"{url}/no"]
-    result = Job(pages(*urls, **meta), loop, {"REP_FETCH_TIMEOUT": 2}).run()
+    result = Job(pages(*urls, **meta), loop, {"REP_FETCH_TIMEOUT": time_limit}).run()
     return [result.outcome(url) for url in urls]
 
 
@@ -88,5 +88,6 @@ def test_an_ftp_server_that_says_nothing_refuses_and_holds_nobody_up(loop: str) 
         silent.bind(("127.0.0.1", 0))
         silent.listen()
         # Scrapy's FTP handler itself would wait for good.
-        outcomes = crawl(f"ftp://127.0.0.1:{silent.getsockname()[1]}", loop)
+        url = f"ftp://127.0.0.1:{silent.getsockname()[1]}"
+        outcomes = crawl(url, loop, time_limit=2)
     assert outcomes == ["refused", "refused"]

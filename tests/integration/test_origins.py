@@ -185,7 +185,7 @@ def test_waiting_in_the_queue_of_a_slot_is_no_time_on_the_wire(
 ) -> None:
     one = servers.serve(hops_at_one_host())
     urls = [f"{one.url}/yes", f"{one.url}/no"]
-    settings = {"DOWNLOAD_DELAY": 1.5, "RANDOMIZE_DOWNLOAD_DELAY": False, "REP_FETCH_TIMEOUT": 1}
+    settings = {"DOWNLOAD_DELAY": 4, "RANDOMIZE_DOWNLOAD_DELAY": False, "REP_FETCH_TIMEOUT": 3.5}
     result = Job(pages(*urls), loop, settings).run()
     assert [result.outcome(url) for url in urls] == ["fetched", "refused"]
 

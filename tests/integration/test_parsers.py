@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scrapy_rep.tools.demo.server import LoopbackServers
-from tests.integration.crawling import Job, hang, ok, pages, site
+from tests.integration.crawling import Job, ok, pages, reset, site
 
 PROTEGO = "scrapy.robotstxt.ProtegoRobotParser"
 PARSERS = "tests.integration.parsers"
@@ -15,9 +15,9 @@ def test_protego_judges_and_the_access_policy_stays_ours(
     servers: LoopbackServers, loop: str
 ) -> None:
     good = servers.serve(site(ok()))
-    hanging = servers.serve(site(hang))
-    urls = [f"{good.url}/yes", f"{good.url}/no", f"{good.url}/robots.txt", f"{hanging.url}/yes"]
-    settings = {"ROBOTSTXT_PARSER": PROTEGO, "REP_FETCH_TIMEOUT": 1}
+    down = servers.serve(site(reset))
+    urls = [f"{good.url}/yes", f"{good.url}/no", f"{good.url}/robots.txt", f"{down.url}/yes"]
+    settings = {"ROBOTSTXT_PARSER": PROTEGO}
     result = Job(pages(*urls), loop, settings).run()
     assert [result.outcome(url) for url in urls] == ["fetched", "refused", "fetched", "refused"]
     by_protego = result.outcomes[urls[1]]

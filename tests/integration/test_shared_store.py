@@ -45,7 +45,8 @@ def crawl(sites: list[Site], setup: str, store: str, processes: int = 1) -> list
     settings: dict[str, Any] = {"REP_STORE": store, "CONCURRENT_REQUESTS": 100}
     asked = pages(*(f"{one.url}/{path}" for one in sites for path in ("even", "odd")))
     with ThreadPoolExecutor(processes) as pool:
-        jobs = [pool.submit(Job(asked, setup, settings=settings).run) for _ in range(processes)]
+        job = Job(asked, setup, settings=settings, is_patient=True)
+        jobs = [pool.submit(job.run) for _ in range(processes)]
         crawls = [job.result() for job in jobs]
     for result in crawls:
         assert result.our_log() == []

@@ -13,7 +13,7 @@ from scrapy_rep import Policy, Reason, Verdict
 from scrapy_rep.rep.access import FetchResult
 from scrapy_rep.rep.dialects import Access
 from scrapy_rep.tools.demo.server import LoopbackServers
-from tests.integration.crawling import hang, ok, site
+from tests.integration.crawling import ok, reset, site
 from tests.integration.test_in_process import ScriptedSpider, crawl
 
 
@@ -44,14 +44,14 @@ def sees(monkeypatch: pytest.MonkeyPatch) -> Sees:
 
 @pytest_twisted.ensureDeferred
 async def test_every_decision_is_seen_once(servers: LoopbackServers, sees: Sees) -> None:
-    one, dead = servers.serve(site(ok())), servers.serve(site(hang))
+    one, dead = servers.serve(site(ok())), servers.serve(site(reset))
     urls = [f"{one.url}/yes", f"{one.url}/no", f"{one.url}/yes/2", f"{one.url}/no/2"]
 
     async def script(spider: ScriptedSpider) -> None:
         for url in [*urls, f"{dead.url}/yes"]:
             await spider.ask(url, meta={"robots_agent_tokens": ["A", "B"]})
 
-    await crawl(script, {"REP_FETCH_TIMEOUT": 0.2})
+    await crawl(script)
     seen = {url: (policy, agents, verdict) for url, policy, agents, verdict in sees.verdicts}
     assert [url for url, *_ in sees.verdicts] == [*urls, f"{dead.url}/yes"]
     assert [verdict.allowed for *_, verdict in sees.verdicts] == [True, False, True, False, False]

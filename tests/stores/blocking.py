@@ -40,7 +40,7 @@ class LoopInThread:
 
     def run(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
         """What *coroutine* returns; nothing else happens in this thread until then."""
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(60)
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(120)
 
 
 class BlockingStore:
@@ -111,4 +111,4 @@ class SharedClock(Clock):
 
 def redis_store(server: RedisServer, clock: SharedClock) -> RedisStore:
     """A store in *server*, where it is as late as *clock* says."""
-    return RedisStore(parse_url(server.url), clock, clock.wait, SharedClock.LUA)
+    return RedisStore(parse_url(server.patient_url), clock, clock.wait, SharedClock.LUA)

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from scrapy_rep.rep.facts import Facts
+from scrapy_rep.stores import sqlite
 from scrapy_rep.stores.base import Store, StoreError
 from scrapy_rep.stores.guarded import GuardedStore
 from scrapy_rep.stores.redis import RedisStore
@@ -88,11 +89,13 @@ def kill(directory: str, rounds: str) -> dict[str, Any]:
         work = partial(write_for_ever, path, clock, begin, tell)
         child = in_child(work)
         os.close(tell)
-        time.sleep(random.uniform(0, 0.03))
-        os.kill(child, signal.SIGKILL)
-        os.waitpid(child, 0)
         with os.fdopen(hear) as lines:
-            for line in lines:
+            # Killed when it has hardly begun, or in the middle.
+            told = [lines.readline() for _ in range(number % 2 * 2)]
+            time.sleep(random.uniform(0, 0.03))
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            for line in [*told, *lines]:
                 word, *numbers = line.split()
                 if word == "kept":
                     about, count = map(int, numbers)
@@ -129,6 +132,11 @@ def wrong_with(path: Path, clock: Clock, kept: dict[int, int]) -> list[str]:
 # -- several at once --------------------------------------------------------------
 
 
+def be_patient() -> None:
+    """Wait for who holds a lock on a busy machine, who is slow and does not hang."""
+    sqlite.BUSY_TIMEOUT = 30.0
+
+
 @contextlib.contextmanager
 def opened(place: str) -> Iterator[Store]:
     """The store in the file or Redis of *place*."""
@@ -150,6 +158,7 @@ def contend(
 
     In the file *directory*/robots.sqlite, or in the Redis of *place*.
     """
+    be_patient()
     path = Path(directory, "robots.sqlite")
     place = place or str(path)
     results = []
@@ -211,6 +220,7 @@ def claim_again_and_again(
 
 def race(directory: str, origins: str) -> list[int]:
     """Two processes claim the same origins, each at the same moment: the leases of each origin."""
+    be_patient()
     path = Path(directory, "robots.sqlite")
     granted: Counter[int] = Counter()
     pipes = []

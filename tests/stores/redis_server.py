@@ -49,12 +49,22 @@ class RedisServer:
         self.port = free_port()
         self.socket = self._directory / "socket"
         self.url = f"redis://127.0.0.1:{self.port}/0"
+        #: For those to whom a busy machine is not a slow Redis.
+        self.patient_url = f"{self.url}?socket_timeout=10"
 
     @classmethod
     def sentinel(cls, directory: Path, service: str, port: int) -> RedisServer:
-        """A sentinel that looks after the master on *port*; its file is in *directory*."""
+        """A sentinel that looks after the master on *port*; its file is in *directory*.
+
+        It calls nobody dead who is only slow, unless it is told otherwise.
+        """
         file = directory / "sentinel.conf"
-        lines = [f"monitor {service} 127.0.0.1 {port} 1", f"down-after-milliseconds {service} 500"]
+        lines = [
+            f"monitor {service} 127.0.0.1 {port} 1",
+            f"down-after-milliseconds {service} 60000",
+            # Half the time after which it looks again for a replica that can be promoted.
+            f"failover-timeout {service} 2000",
+        ]
         file.write_text("".join(f"sentinel {line}\n" for line in lines), "utf-8")
         server = cls("--sentinel")
         server._file = file
@@ -88,7 +98,7 @@ class RedisServer:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.STDOUT,
         )
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while True:
             assert self._process.poll() is None, "the Redis server has ended"
             with contextlib.suppress(redis.ConnectionError), self.client() as client:
@@ -100,6 +110,12 @@ class RedisServer:
     def client(self, **options: Any) -> redis.Redis:
         """A client that waits for its answers."""
         return redis.Redis(port=self.port, **options)
+
+    def listeners(self, channel: str) -> int:
+        """How many clients listen to *channel*."""
+        with self.client() as client:
+            ((_, listeners),) = client.pubsub_numsub(channel)
+        return int(listeners)
 
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to it."""

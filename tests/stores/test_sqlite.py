@@ -278,7 +278,11 @@ def test_a_long_crawl_drops_more_than_it_adds(store: SqliteStore, clock: Clock) 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_forks(path: Path, store: SqliteStore, clock: Clock) -> None:
+def test_forks(
+    path: Path, store: SqliteStore, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Who holds a lock on a busy machine is slow, and does not hang.
+    monkeypatch.setattr(sqlite, "BUSY_TIMEOUT", 30.0)
     run(store.write(facts(0)))
     go_on, told = os.pipe()
     child = os.fork()

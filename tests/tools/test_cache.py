@@ -64,7 +64,7 @@ def examples(now: float) -> dict[str, Facts]:
     return {
         "stale": copied("https://stale.example", now - 3 * DAY),
         "fresh": copied("https://fresh.example", now - HOUR),
-        "due": copied("https://due.example", now - DAY + 20),
+        "due": copied("https://due.example", now - 23 * HOUR),
         "outage": failing(copied("https://outage.example", now - 3 * DAY), now - DAY, now, 9),
         "refused": failing(nothing, now - HOUR, now, 9),
         "given up": failing(Facts(Origin.of("http://gone.example:8080")), now - 40 * DAY, now, 400),
@@ -638,7 +638,7 @@ def test_standings() -> None:
     assert standings() == {
         "stale": ("stale", None, 0, waits),
         "fresh": ("fresh", "successful", 23 * HOUR, rules),
-        "due": ("due", "successful", 20, f"{rules}; robots.txt is fetched again"),
+        "due": ("due", "successful", HOUR, f"{rules}; robots.txt is fetched again"),
         "outage": ("outage", "successful", DAY + HOUR, rules),
         "refused": ("refused", "unreachable", HOUR, "all pages are refused"),
         "given up": ("given up", "unavailable", DAY + HOUR, "all pages are allowed"),
@@ -717,7 +717,7 @@ def test_a_store_in_redis(
     tmp_path: Path, fresh_redis: RedisServer, servers: LoopbackServers
 ) -> None:
     site = servers.serve(robots_only)
-    store = f"REP_STORE=redis://:@127.0.0.1:{fresh_redis.port}/0?prefix=x:"
+    store = f"REP_STORE=redis://:@127.0.0.1:{fresh_redis.port}/0?prefix=x:&socket_timeout=10"
     assert "known from now on" in cache(tmp_path, "refresh", site.url, "-s", store).stdout
     (listed,) = from_json(cache(tmp_path, "list", "--json", "-s", store))
     assert listed["origin"] == site.url

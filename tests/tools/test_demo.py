@@ -17,7 +17,10 @@ from scrapy_rep.tools.demo.serving import ServedSite
 from scrapy_rep.tools.demo.sites import DemoSite, Says, allowed, demo_sites, refused
 from scrapy_rep.tools.ending import NOBODY_READS
 from tests import forking
-from tests.tools.running import Done, command, robots
+from tests.tools.running import Done, command, environment
+
+# A busy machine is not a site that never answers.
+PATIENCE = "from scrapy_rep.tools.demo import crawl\ncrawl._SETTINGS['REP_FETCH_TIMEOUT'] = 6\n"
 
 
 def run_script(script: str, cwd: Path) -> Done:
@@ -26,7 +29,13 @@ def run_script(script: str, cwd: Path) -> Done:
         "import sys\nfrom scrapy_rep.tools.demo import crawl, run\n"
         "from scrapy_rep.tools.demo.sites import *\n"
     )
-    return forking.run(run_source, prelude + script, cwd=cwd)
+    return forking.run(run_source, PATIENCE + prelude + script, cwd=cwd)
+
+
+def run_demo(cwd: Path, **changes: str) -> Done:
+    """``scrapy robots demo``, with changes of the environment."""
+    script = PATIENCE + "from tests.tools.running import *\nexecute_robots('demo')\n"
+    return forking.run(run_source, script, cwd=cwd, env=environment(**changes))
 
 
 def run_source(source: str) -> None:
@@ -39,7 +48,7 @@ def run_source(source: str) -> None:
 @pytest.fixture(scope="module")
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Done:
     """A run in an empty directory."""
-    return robots(tmp_path_factory.mktemp("empty"), "demo")
+    return run_demo(tmp_path_factory.mktemp("empty"))
 
 
 def test_demo_ends_well(demo: Done) -> None:
@@ -151,7 +160,7 @@ def test_a_project_changes_nothing(demo: Done, tmp_path: Path, first_line: str) 
     (tmp_path / "odd_settings.py").write_text(ODD_SETTINGS.format(first_line=first_line))
     # Nor does the environment: a proxy that nobody answers at.
     closed = "http://127.0.0.1:9"
-    done = robots(tmp_path, "demo", http_proxy=closed, no_proxy="")
+    done = run_demo(tmp_path, http_proxy=closed, no_proxy="")
     assert done.stderr == ""
     assert done.returncode == 0
     assert not (tmp_path / "odd.log").exists()
