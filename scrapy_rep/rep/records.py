@@ -348,7 +348,7 @@ def _content_signal(raw: bytes) -> tuple[object, str]:
         name, _, value = (part.strip() for part in signal.lower().partition(b"="))
         if name and value in _SIGNALS:
             purposes[_octets_as_path(name)] = _SIGNALS[value]
-        elif name not in _OTHER_SIGNALS:
+        elif name not in _OTHER_SIGNALS or not value:
             problem = "It has a part that is no purpose with yes or no, such as ai-train=no."
     return _preferences(purposes, path, problem)
 
@@ -356,7 +356,9 @@ def _content_signal(raw: bytes) -> tuple[object, str]:
 def _preferences(
     purposes: dict[str, bool], path: str | None, problem: str
 ) -> tuple[UsagePreferences | None, str]:
-    return (UsagePreferences(tuple(purposes.items()), path) if purposes else None), problem
+    if problem and not purposes:
+        return None, problem
+    return UsagePreferences(tuple(purposes.items()), path), problem
 
 
 # RFC 9651 §3 (Structured Field Values): the grammar of a dictionary. Each

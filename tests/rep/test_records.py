@@ -62,6 +62,7 @@ NO_TRAINING = ("train-ai", False)
         ("Content-Signal: search=yes, ai-train=no", use(("search", True), ("ai-train", False))),
         ("Content-signal: AI-Train = NO", use(("ai-train", False))),
         ("Content-signal: search=yes,use=reference", use(("search", True))),
+        ("Content-Signal: use=reference", use()),
         ("Content-Signal: /blog/ ai-train=no", use(("ai-train", False), path="/blog/")),
         ("Content-Usage: train-ai=n", use(NO_TRAINING)),
         ("Content-Usage: train-ai=n , search=y", use(NO_TRAINING, ("search", True))),
@@ -92,7 +93,10 @@ def test_a_value_in_the_type_of_its_field(line: str, value: object) -> None:
         *(f"Host: {value}" for value in ("", "a b", "ftp://example.com", "example.com/path")),
         *(f"Clean-param: {value}" for value in ("", "a&", "&", "a /b /c")),
         *(f"Noindex: {value}" for value in ("", "a")),
-        *(f"Content-Signal: {value}" for value in ("", "/a", "search", "=yes", "search=maybe")),
+        *(
+            f"Content-Signal: {value}"
+            for value in ("", "/a", "search", "=yes", "search=maybe", "use")
+        ),
         *(
             f"Content-Usage: {value}"
             for value in ("", "/a", "Train-AI=n", "train-ai = n", "train-ai=n,", "train-ai=n x")
@@ -279,7 +283,7 @@ _VALUES = st.lists(
     value=_VALUES,
     dialect=st.sampled_from([RFC9309, GOOGLE, KOSTER1996, KOSTER1994]),
 )
-@settings(max_examples=2000, deadline=None)
+@settings(max_examples=2000)
 def test_no_value_raises(field: Field, value: bytes, dialect: Dialect) -> None:
     body = field.value.encode() + b": " + value
     for record in read_other_records(body, dialect):
