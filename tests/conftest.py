@@ -10,6 +10,22 @@ import pytest
 from scrapy_rep.tools.demo.server import LoopbackServers
 from tests.stores.redis_server import RedisServer, executable
 
+# tests/browser does without.
+if find_spec("hypothesis"):
+    from hypothesis import HealthCheck, settings
+
+    # No case is wrong because it has taken long. And a change is not refused for a bug
+    # that it did not bring: other cases are drawn by --hypothesis-profile other-cases.
+    for name, same in {"same-cases": True, "other-cases": False}.items():
+        settings.register_profile(
+            name,
+            deadline=None,
+            suppress_health_check=[HealthCheck.too_slow],
+            derandomize=same,
+            database=None,
+        )
+    settings.load_profile("same-cases")
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
@@ -18,18 +34,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         choices=["asyncio", "select", "reactorless"],
         help="the event loop of the crawls that tests/integration runs in processes",
     )
-
-
-def pytest_configure() -> None:
-    """No example of Hypothesis' is wrong because it has taken long."""
-    # tests/browser does without.
-    if find_spec("hypothesis"):
-        from hypothesis import HealthCheck, settings
-
-        settings.register_profile(
-            "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
-        )
-        settings.load_profile("any machine")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

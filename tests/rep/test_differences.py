@@ -186,7 +186,7 @@ def test_points_have_names_of_their_own() -> None:
 
 
 @pytest.mark.once
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=250)
 @example(b"", "rfc9309", "google")
 @example(
     b"\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00r\x06\x00o"

@@ -109,7 +109,7 @@ def test_the_path_is_that_which_is_compared() -> None:
 
 
 @pytest.mark.once
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @example(b"", "rfc9309")
 @given(st.binary(max_size=SEED_SIZE), st.sampled_from(sorted(DIALECTS)))
 def test_the_winner_is_the_rule_of_the_verdict(seed: bytes, name: str) -> None:

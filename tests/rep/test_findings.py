@@ -345,7 +345,7 @@ _PATHS = st.lists(st.sampled_from(["/", "a", "b", ".", "index.html", "?", "$"]),
     paths=st.lists(_PATHS, min_size=20, max_size=20),
     dialect=EACH_DIALECT,
 )
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=600)
 def test_a_rule_without_effect_has_none(
     rules: list[tuple[str, str, str]], split: int, paths: list[str], dialect: Dialect
 ) -> None:
@@ -381,7 +381,7 @@ _BODIES = st.lists(
 
 @pytest.mark.once
 @given(body=_BODIES, dialect=EACH_DIALECT, max_size=st.none() | st.integers(0, 60))
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=1000)
 def test_findings_are_of_the_lines_as_they_are_read(
     body: bytes, dialect: Dialect, max_size: int | None
 ) -> None:
@@ -444,7 +444,7 @@ def _readings(findings: tuple[Finding, ...]) -> Iterator[Finding]:
 
 
 @given(body=st.binary(max_size=600), dialect=EACH_DIALECT)
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 def test_no_octets_raise(body: bytes, dialect: Dialect) -> None:
     for finding in RobotsTxt.parse(body, dialect).findings:
         assert finding.line >= 1

@@ -7,7 +7,7 @@ from dataclasses import replace
 from email.utils import formatdate
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from scrapy_rep.rep.access import Failure, FetchResult, access_result
@@ -1031,7 +1031,6 @@ def is_past(known: Facts) -> bool:
     return all(time <= NOW + CLOCK_SKEW for time in times)
 
 
-@settings(deadline=None)
 @given(FACTS, READERS, ALL_BOUNDS)
 def test_a_judgement_is_about_now(known: Facts, dialect: Dialect, bounds: Bounds) -> None:
     judgement = judge(known, dialect, None, bounds, NOW)
@@ -1041,7 +1040,6 @@ def test_a_judgement_is_about_now(known: Facts, dialect: Dialect, bounds: Bounds
         assert judgement.until > NOW
 
 
-@settings(deadline=None)
 @given(FACTS, READERS, ALL_BOUNDS, st.floats(0, 1, exclude_max=True))
 def test_a_judgement_holds_until_it_says(
     known: Facts, dialect: Dialect, bounds: Bounds, part: float
@@ -1057,7 +1055,6 @@ def test_a_judgement_holds_until_it_says(
         assert judgement.access is None or after != judgement
 
 
-@settings(deadline=None)
 @given(FACTS, READERS, ALL_BOUNDS)
 def test_nothing_is_allowed_by_accident(known: Facts, dialect: Dialect, bounds: Bounds) -> None:
     judgement = judge(known, dialect, None, bounds, NOW)
@@ -1075,7 +1072,6 @@ def test_nothing_is_allowed_by_accident(known: Facts, dialect: Dialect, bounds: 
         assert known.outage.last_at <= NOW + CLOCK_SKEW
 
 
-@settings(deadline=None)
 @given(FACTS, READERS, ALL_BOUNDS)
 def test_rules_come_from_a_file(known: Facts, dialect: Dialect, bounds: Bounds) -> None:
     judgement = judge(known, dialect, None, bounds, NOW)
@@ -1084,7 +1080,6 @@ def test_rules_come_from_a_file(known: Facts, dialect: Dialect, bounds: Bounds) 
         assert access_result(judgement.copy.result, dialect) is Access.SUCCESSFUL
 
 
-@settings(deadline=None)
 @given(FACTS, READERS, ALL_BOUNDS)
 def test_with_time_alone_nothing_becomes_usable(
     known: Facts, dialect: Dialect, bounds: Bounds
@@ -1099,7 +1094,6 @@ def test_with_time_alone_nothing_becomes_usable(
         assert later.access in (now.access, Access.UNREACHABLE, None)
 
 
-@settings(deadline=None)
 @given(COPIES, READERS, ALL_BOUNDS)
 def test_a_lifetime_is_within_its_bounds(held: Copy, dialect: Dialect, bounds: Bounds) -> None:
     seconds = lifetime(held, dialect, bounds)
@@ -1110,7 +1104,6 @@ def test_a_lifetime_is_within_its_bounds(held: Copy, dialect: Dialect, bounds: B
         assert seconds >= min(bounds.min_age, bounds.max_age)
 
 
-@settings(deadline=None)
 @given(OUTAGES, ALL_BOUNDS)
 def test_a_retry_is_soon(known: Outage, bounds: Bounds) -> None:
     delay = retry_at(replace(known, last_at=NOW), bounds) - NOW
@@ -1118,7 +1111,6 @@ def test_a_retry_is_soon(known: Outage, bounds: Bounds) -> None:
 
 
 @pytest.mark.once
-@settings(deadline=None)
 @given(FACTS)
 def test_validators_are_harmless(known: Facts) -> None:
     for name, value in validators(known):
@@ -1127,7 +1119,6 @@ def test_validators_are_harmless(known: Facts) -> None:
 
 
 @pytest.mark.once
-@settings(deadline=None)
 @given(st.one_of(st.none(), FACTS), FETCHED, READERS, ALL_BOUNDS, st.booleans())
 def test_what_was_just_learned_is_usable(
     known: Facts | None, result: FetchResult, dialect: Dialect, bounds: Bounds, asked: bool

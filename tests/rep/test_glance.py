@@ -113,7 +113,7 @@ _ODD_LINES = [f"{key}{value}" for key, value in product(_ODD_KEYS, _VALUES)]
     agent=st.sampled_from(["a", "b", "a1", "*", "", "a b", "\xe9"]),
     dialect=st.sampled_from([RFC9309, GOOGLE]),
 )
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=1000)
 def test_what_is_seen_is_what_is_read(
     lines: list[str], odd: list[str], place: int, end: str, agent: str, dialect: Dialect
 ) -> None:
@@ -124,7 +124,7 @@ def test_what_is_seen_is_what_is_read(
 
 
 @given(seed=st.binary(max_size=SEED_SIZE), dialect=st.sampled_from(list(DIALECTS.values())))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_the_first_answer_is_that_of_the_index(seed: bytes, dialect: Dialect) -> None:
     case = generated(seed)
     for url in case.urls:

@@ -311,7 +311,7 @@ def assert_as_a_loop_would(
 
 @pytest.mark.once
 @given(dialect=ANY_DIALECT, drawn=_RULES, tails=st.lists(_PATHS, min_size=1, max_size=4))
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=1500)
 def test_the_index_decides_as_a_loop_over_all_rules_would(
     dialect: Dialect, drawn: list[tuple[bool, str]], tails: list[str]
 ) -> None:
@@ -345,7 +345,7 @@ def test_rules_with_nothing_but_short_pieces_are_found_among_many_others(
 
 @pytest.mark.once
 @given(dialect=ANY_DIALECT, drawn=_MANY, tails=st.lists(_LONG_PATHS, min_size=1, max_size=4))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_the_index_decides_so_with_many_wildcards(
     dialect: Dialect, drawn: list[tuple[bool, str]], tails: list[str]
 ) -> None:
@@ -367,7 +367,7 @@ _WORDY_PATHS = st.lists(st.sampled_from(_PIECES), max_size=12).map("".join)
 
 @pytest.mark.once
 @given(dialect=ANY_DIALECT, drawn=_WORDY, tails=st.lists(_WORDY_PATHS, min_size=1, max_size=6))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_the_index_decides_so_by_words(
     dialect: Dialect, drawn: list[tuple[bool, str]], tails: list[str]
 ) -> None:
@@ -386,7 +386,7 @@ _TO_FILL = st.lists(st.tuples(_SHAPES, _NUMBERS, st.sampled_from(["", "x", "/", 
 
 @pytest.mark.once
 @given(drawn=_WITH_WORDS, asked=_TO_FILL)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 def test_a_file_with_many_wildcards_decides_so(
     drawn: list[tuple[bool, str, int]], asked: list[tuple[str, int, str]]
 ) -> None:

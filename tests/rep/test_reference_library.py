@@ -34,7 +34,6 @@ EXAMPLES = int(os.environ.get("REP_REFERENCE_EXAMPLES", "10000"))
 )
 @settings(
     max_examples=EXAMPLES,
-    deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 def test_verdict_and_line_are_those_of_the_reference_library(case: Generated) -> None:

@@ -411,7 +411,6 @@ PLAIN_RULES = st.lists(
 
 
 @given(PLAIN_RULES, st.lists(st.text("ab/", max_size=8), min_size=3, max_size=20))
-@settings(deadline=None)
 def test_the_answer_among_many_plain_rules_is_that_of_the_verdict(
     rules: list[str], paths: list[str]
 ) -> None:
@@ -830,7 +829,7 @@ _BODIES = st.lists(
     agents=st.text() | st.lists(st.sampled_from(["x", "*", "", "disallow"]), max_size=3),
     max_size=st.none() | st.integers(0, 100),
 )
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=1000)
 def test_nothing_raises_and_both_answers_agree(
     dialect: Dialect, body: bytes, url: str | bytes, agents: str | list[str], max_size: int | None
 ) -> None:
@@ -858,7 +857,7 @@ _TAILS = st.lists(
 
 
 @given(rules=st.lists(_RULES, min_size=1, max_size=5), tail=_TAILS)
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 def test_the_verdict_does_not_depend_on_how_a_url_is_spelled(rules: list[str], tail: str) -> None:
     robots = RobotsTxt.parse("\n".join(["User-agent: *", *rules]).encode())
     url = f"https://example.com/{tail}"

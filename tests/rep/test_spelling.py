@@ -87,7 +87,7 @@ FINISHES: dict[str, Callable[[str], str | bytes]] = {
     spellings=st.lists(st.tuples(st.sampled_from(_ORDER), st.integers(0, 50)), max_size=4),
     finish=st.sampled_from(list(FINISHES)),
 )
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=1500)
 def test_the_verdict_does_not_depend_on_the_spelling_of_the_url(
     dialect: Dialect,
     rules: list[tuple[bool, str]],
@@ -237,7 +237,7 @@ def assert_both_answer_alike(robots: RobotsTxt, url: str | bytes, agents: str | 
     url=_URLS,
     agents=st.sampled_from(["x", "", "*", "\ud800"]) | st.text() | st.lists(st.text(), max_size=3),
 )
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=1000)
 def test_no_octets_and_no_url_make_it_raise(
     body: bytes, dialect: Dialect, url: str | bytes, agents: str | list[str]
 ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_rep.rep.text import MAX_PRINTED, MAX_SHOWN, printable
@@ -40,6 +40,5 @@ def test_nothing_shown_is_longer() -> None:
 
 
 @given(st.binary() | st.text())
-@settings(deadline=None)
 def test_the_result_is_always_one_printable_line(text: bytes | str) -> None:
     assert printable(text).isprintable()

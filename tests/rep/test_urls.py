@@ -126,7 +126,6 @@ def test_the_message_about_a_bad_url_has_no_power_over_a_terminal() -> None:
 
 
 @given(st.text())
-@settings(deadline=None)
 def test_any_text_has_an_origin_or_is_an_invalid_url(host: str) -> None:
     try:
         origin = Origin.of(f"http://{host}/")
@@ -265,7 +264,7 @@ def _hex(url: str, change: str) -> str:
 
 @pytest.mark.once
 @given(_TAILS)
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=1500)
 def test_a_url_has_one_path_however_it_is_spelled(tail: str) -> None:
     url = f"http://example.com/{tail}"
     path = path_to_match(url, RFC9309)
@@ -286,7 +285,7 @@ def test_a_url_has_one_path_however_it_is_spelled(tail: str) -> None:
 
 
 @given(_TAILS)
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 def test_canonical_form_is_what_a_url_can_carry(tail: str) -> None:
     path = path_to_match(f"http://example.com/{tail}", RFC9309)
     assert re.fullmatch(r"/[A-Za-z0-9\-._~!&()+,/:;=?@%]*", path)
@@ -416,7 +415,7 @@ def test_in_the_google_dialect_the_robots_txt_is_a_page_like_any_other() -> None
 
 
 @given(dialect=DIALECTS, url=st.text() | st.binary(), value=st.binary())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_nothing_raises_but_for_what_is_no_url(
     dialect: Dialect, url: str | bytes, value: bytes
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_rep.rep.matching import Rule
@@ -132,7 +132,6 @@ def test_a_long_rule_is_cut() -> None:
 
 
 @given(st.text(), st.binary(), st.text())
-@settings(deadline=None)
 def test_no_octet_of_a_file_or_url_reaches_a_terminal(host: str, value: bytes, name: str) -> None:
     try:
         origin = Origin.of(f"http://{host}/")

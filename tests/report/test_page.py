@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_rep.rep.text import printable
@@ -105,7 +105,6 @@ HARMLESS = page_of(crawl_report(origin_report(ONE)))
 NOTED = page_of(crawl_report(origin_report(ONE), notes=("a note",)))
 
 
-@settings(deadline=None)
 @given(st.one_of(st.sampled_from([text.encode() for text in HOSTILE]), st.binary(max_size=300)))
 def test_no_octets_of_a_file_become_markup(body: bytes) -> None:
     page = page_of(crawl_report(origin_report(ONE, body)))
@@ -116,7 +115,6 @@ def test_no_octets_of_a_file_become_markup(body: bytes) -> None:
     assert text.isprintable()
 
 
-@settings(deadline=None)
 @given(st.one_of(st.sampled_from(HOSTILE), st.text(max_size=100)))
 def test_no_text_becomes_markup(text: str) -> None:
     text = printable(text)
