@@ -229,7 +229,10 @@ def test_no_file_is_about_other_schemes(
 ) -> None:
     # By its path, it would be refused.
     assert run_in_process(subcommand, "--file", "rules.txt", "s3://bucket/private/a") == 0
-    assert "allowed" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "allowed" in said
+    # Nor does the line that is marked there decide.
+    assert ("  by rules    refused; " in said) == (subcommand == "explain")
 
 
 @pytest.mark.usefixtures("rules")

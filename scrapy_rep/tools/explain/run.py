@@ -31,6 +31,7 @@ _DECIDED_ELSEWHERE = {
     Reason.OTHER_PARSER: "by ours",
     Reason.PURPOSE: "by rules",
     Reason.VISIT_TIME: "by rules",
+    Reason.OTHER_SCHEME: "by rules",
 }
 _TOLD = (Severity.ERROR, Severity.WARNING)
 
