@@ -311,11 +311,11 @@ class RepMiddleware:
             return max(policy.until - self._clock(), 0.0)
         if policy.wishes is None:
             return None
-        agents = self._tokens.of(request)
-        objection = policy.objection(request.url, agents, self._clock())
+        agents, now = self._tokens.of(request), self._clock()
+        objection = policy.objection(request.url, agents, now)
         if objection is None or not policy.allowed(request.url, agents):
             return None
-        return _seconds_until_open(objection, policy, agents, self._settings, self._clock())
+        return _seconds_until_open(objection, policy, agents, self._settings, now)
 
     # -- judging --------------------------------------------------------------------
 

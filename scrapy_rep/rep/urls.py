@@ -29,7 +29,7 @@ _LAST_PORT = 65_535
 _DEFAULT_PORTS = {"http": 80, "https": 443, "ftp": 21}
 # How URLs begin that have a robots.txt (RFC 9309 §2.3 names HTTP and FTP as examples), and
 # how those do that can be requested at all: localhost:8000/page has no scheme.
-_WITH_ROBOTS_TXT = tuple(f"{scheme}:" for scheme in _DEFAULT_PORTS)
+_WITH_ROBOTS_TXT = re.compile(f"(?:{'|'.join(_DEFAULT_PORTS)}):", re.ASCII | re.IGNORECASE)
 _ANY_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://|(?i:about|data):")
 
 # The URL standard: controls and spaces around a URL are no part of it, tabs
@@ -112,7 +112,7 @@ class Origin:
         'http://example.com'
         """
         text = _strip(url)
-        if not text.lower().startswith(_WITH_ROBOTS_TXT):
+        if not _WITH_ROBOTS_TXT.match(text):
             raise InvalidURL(f"{url!r} is no http, https or ftp URL")
         scheme, host, port = _split(text)
         return cls(scheme, _ascii_host(host), _DEFAULT_PORTS[scheme] if port is None else port)
@@ -138,7 +138,7 @@ def has_other_scheme(url: str) -> bool:
     [False, False, False]
     """
     text = _strip(url)
-    return bool(_ANY_SCHEME.match(text)) and not text.lower().startswith(_WITH_ROBOTS_TXT)
+    return bool(_ANY_SCHEME.match(text)) and not _WITH_ROBOTS_TXT.match(text)
 
 
 def by_host(origin: Origin) -> tuple[str, str, int]:

@@ -98,11 +98,11 @@ class Verdict:
 
 def origin_or_verdict(url: str) -> Origin | Verdict:
     """The origin of *url*, or the verdict where no robots.txt has a say."""
-    if has_other_scheme(url):
-        return Verdict(True, Reason.OTHER_SCHEME)
     try:
         return Origin.of(url)
     except InvalidURL as error:
+        if has_other_scheme(url):
+            return Verdict(True, Reason.OTHER_SCHEME)
         return Verdict(False, Reason.INVALID_URL, detail=printable(str(error)))
 
 

@@ -79,10 +79,10 @@ class Robots:
 
     def verdict(self, url: str, agents: Agents) -> Verdict:
         """Whether *agents* may access *url*: a crawl, or by the rules in the file."""
-        if has_other_scheme(url):
-            return Verdict(True, Reason.OTHER_SCHEME)
         if self.policy is not None:
             return verdict_now(self.policy, url, agents, self.settings, self.at)
+        if has_other_scheme(url):
+            return Verdict(True, Reason.OTHER_SCHEME)
         assert self.file is not None
         return self.file.verdict(url, agents)
 

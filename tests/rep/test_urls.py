@@ -112,6 +112,8 @@ def test_where_the_rules_of_an_origin_are(url: str, robots_url: str) -> None:
         "file:///etc/passwd",
         "s3://bucket/key",
         "mailto:a@example.com",
+        # That is an "s" to who does not care for case.
+        "http\u017f://example.com/",
     ],
 )
 def test_a_url_without_an_origin_is_refused(url: str) -> None:
