@@ -45,8 +45,7 @@ class Hanging:
         if asked.target != "/robots.txt":
             writer.write(PAGE)
         else:
-            while self.hangs:
-                await asyncio.sleep(0.01)
+            await until(lambda: not self.hangs)
             writer.write(ok())
 
 
@@ -79,8 +78,7 @@ class Broad:
 
     async def _hang(self, asked: Asked, writer: asyncio.StreamWriter) -> None:
         # Their robots.txt, too.
-        while any(len(one.asked) < each + 1 for one, each in self._healthy):
-            await asyncio.sleep(0.01)
+        await until(lambda: all(len(one.asked) > each for one, each in self._healthy))
         await asyncio.sleep(1)
         await reset(asked, writer)
 
@@ -131,14 +129,12 @@ def test_no_more_pages_at_once_than_may_be(servers: LoopbackServers, loop: str) 
         if asked.target == "/robots.txt":
             robots_txts += 1
             # Until more wait for one than there are places.
-            while robots_txts < 4:
-                await asyncio.sleep(0.01)
+            await until(lambda: robots_txts >= 4)
             writer.write(ok())
             return
         pages_at_once += 1
         most = max(most, pages_at_once)
-        while most < 3:
-            await asyncio.sleep(0.01)
+        await until(lambda: most >= 3)
         await asyncio.sleep(0.1)
         writer.write(PAGE)
         pages_at_once -= 1

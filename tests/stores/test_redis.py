@@ -207,12 +207,18 @@ def test_many_wait_for_many(fresh_redis: RedisServer, client: Redis, do: Do) -> 
     do(scenario())
 
 
+async def waiting_for_news(server: RedisServer, store: RedisStore) -> asyncio.Task[None]:
+    """Somebody who waits until the first origin is fetched."""
+    await store.claim(origin(), LEASE)
+    waiting = asyncio.create_task(store.news(origin(), LEASE))
+    await until(lambda: server.listeners(CHANNEL) == 1)
+    return waiting
+
+
 def test_waiting_can_be_given_up(fresh_redis: RedisServer, client: Redis, do: Do) -> None:
     async def scenario() -> None:
         async with store_in(fresh_redis) as store:
-            await store.claim(origin(), LEASE)
-            waiting = asyncio.create_task(store.news(origin(), LEASE))
-            await until(lambda: fresh_redis.listeners(CHANNEL) == 1)
+            waiting = await waiting_for_news(fresh_redis, store)
             waiting.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await waiting
@@ -227,9 +233,7 @@ def test_closed_when_waiting_has_just_been_given_up(
 ) -> None:
     async def scenario() -> None:
         async with store_in(fresh_redis) as store:
-            await store.claim(origin(), LEASE)
-            waiting = asyncio.create_task(store.news(origin(), LEASE))
-            await until(lambda: fresh_redis.listeners(CHANNEL) == 1)
+            waiting = await waiting_for_news(fresh_redis, store)
             waiting.cancel()
             # It ends, and what it leaves to do has not begun.
             await asyncio.sleep(0)
