@@ -120,7 +120,7 @@ class PolicyLog:
             )
 
     def on_exception(self, origin: Origin, error: Exception) -> None:
-        """A fetch failed with *error*, perhaps by a bug of a middleware: here is where."""
+        """A fetch failed with *error*, which code outside of Scrapy raised: a bug, perhaps."""
         logger.debug(
             "The exception of the request for %(url)s",
             {"url": printable(origin.robots_url)},

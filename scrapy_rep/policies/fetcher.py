@@ -20,7 +20,7 @@ from scrapy_rep.observers.stats import count
 from scrapy_rep.policies import download
 from scrapy_rep.policies.decompress import BrokenBody
 from scrapy_rep.policies.download import Budget, Download, Expired, TooManyRequests
-from scrapy_rep.policies.errors import describe
+from scrapy_rep.policies.errors import describe, raised_in
 from scrapy_rep.policies.fetch_limiter import FetchLimiter
 from scrapy_rep.policies.headers import LOCATION, KeptHeaders, keep
 from scrapy_rep.policies.redirects import GiveUp, is_downgrade, may_authenticate, next_hop
@@ -108,7 +108,8 @@ class RobotsTxtFetcher:
             detail = printable(str(error))
         except Exception as error:
             detail = printable(describe(error))
-            self._log.on_exception(origin, error)
+            if raised_in(error) is not None:
+                self._log.on_exception(origin, error)
             if not isinstance(error, IgnoreRequest):
                 count(self._crawler, f"robotstxt/exception_count/{type(error)}")
         failed = FetchResult(origin.robots_url, failure=Failure.NO_ANSWER, detail=detail)
