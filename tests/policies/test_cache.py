@@ -535,8 +535,8 @@ async def test_a_newer_store_beats_older_memory() -> None:
 
 
 @pytest_twisted.ensureDeferred
-async def test_peek_finds_what_may_be_used_and_counts_as_a_use() -> None:
-    one = Crawl(REP_MAX_ORIGINS=1)
+async def test_peek_finds_what_may_be_used() -> None:
+    one = Crawl()
     assert one.cache.peek(ASKING.url) is None
     policy = await one.fetched()
     assert one.cache.peek(ASKING.url) is policy
@@ -544,6 +544,25 @@ async def test_peek_finds_what_may_be_used_and_counts_as_a_use() -> None:
     assert one.cache.peek("https://other.example/page") is None
     one.clock.now = policy.until
     assert one.cache.peek(ASKING.url) is None
+
+
+@pytest.mark.parametrize("by", ["peek", "usable"])
+@pytest_twisted.ensureDeferred
+async def test_what_was_used_last_stays(by: str) -> None:
+    one = Crawl(REP_MAX_ORIGINS=2)
+    await one.fetched()
+    for name in ("second", "third"):
+        if by == "peek":
+            assert one.cache.peek(ASKING.url) is not None
+        else:
+            assert one.cache.usable(ORIGIN, ASKING) is not None
+        one.cache.get(Origin.of(f"https://{name}.example/"), ASKING)
+        await settled()
+        one.fetches.answer()
+        await settled()
+    assert one.cache.peek(ASKING.url) is not None
+    assert one.cache.peek("https://second.example/") is None
+    assert one.cache.peek("https://third.example/") is not None
 
 
 # -- the end ------------------------------------------------------------------------
