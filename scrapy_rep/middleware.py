@@ -22,7 +22,7 @@ from scrapy_rep.observers.observer import Observer, Observers
 from scrapy_rep.observers.stats import count
 from scrapy_rep.observers.summary import Summary
 from scrapy_rep.policies.cache import PolicyCache, steady
-from scrapy_rep.policies.fetcher import is_fetch, stop_clock
+from scrapy_rep.policies.download import admit, clock_stopped, is_fetch
 from scrapy_rep.rep.agents import Agents
 from scrapy_rep.rep.policy import Policy
 from scrapy_rep.rep.text import printable
@@ -171,14 +171,15 @@ class RepMiddleware:
 
     def _pace_fetch(self, request: Request) -> Awaitable[Request | None] | None:
         """Have *request*, for a robots.txt, wait for its turn."""
+        admit(request)
         pace = self._pacing.admit_fetch(request)
         if pace is None:
             return None
 
         async def wait(pace: Deferred[None]) -> None:
-            await maybe_deferred_to_future(pace)
+            with clock_stopped(request):
+                await maybe_deferred_to_future(pace)
 
-        stop_clock(request)
         return wait(pace)
 
     def _process_unknown(self, request: Request) -> Awaitable[Request | None] | None:

@@ -8,11 +8,12 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 
-def count(crawler: Crawler, key: str) -> None:
-    """One more of *key*, such as ``robotstxt/forbidden``, in the stats of *crawler*."""
+def count(crawler: Crawler, key: str, number: int = 1) -> None:
+    """*number* more of *key*, such as ``robotstxt/forbidden``, in the stats of *crawler*."""
     # Every crawler has stats before it has components.
     assert crawler.stats is not None
-    crawler.stats.inc_value(key)
+    if number:
+        crawler.stats.inc_value(key, number)
 
 
 def highest(crawler: Crawler, key: str, value: float) -> None:

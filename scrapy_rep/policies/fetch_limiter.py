@@ -37,7 +37,7 @@ class FetchLimiter:
         self._queue: deque[Deferred[None]] = deque()
 
     @asynccontextmanager
-    async def passage(self) -> AsyncIterator[None]:
+    async def acquire(self) -> AsyncIterator[None]:
         """For as long as a fetch takes; whoever comes first is let in first."""
         if self._queue or not self._has_room:
             turn: Deferred[None] = Deferred(self._queue.remove)

@@ -93,7 +93,7 @@ def cache_state(spider: ScriptedSpider) -> dict[str, Any]:
 
 
 def policy(spider: ScriptedSpider, one: Site) -> Policy:
-    found = cache_state(spider)["_policies"][one.url]
+    found = cache_state(spider)["_by_key"][one.url]
     assert isinstance(found, Policy)
     return found
 
@@ -101,7 +101,7 @@ def policy(spider: ScriptedSpider, one: Site) -> Policy:
 async def flights_over(spider: ScriptedSpider) -> None:
     """Return when nothing is being fetched any more."""
     for _ in range(1000):
-        if not cache_state(spider)["_flights"]:
+        if not cache_state(spider)["_tasks"]:
             return
         await pause(0.01)
     raise AssertionError("a fetch does not end")

@@ -48,7 +48,7 @@ class Fetches:
             await settled()
 
     async def _fetch(self, number: int) -> None:
-        async with self.gate.passage():
+        async with self.gate.acquire():
             self.inside[number] = Deferred()
             await maybe_deferred_to_future(self.inside[number])
         del self.inside[number]

@@ -1,0 +1,144 @@
+"""What a crawl logs and counts about the robots.txt files that it learns of."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from scrapy_rep.observers.stats import count
+from scrapy_rep.rep.dialects import Access, WhenUnreachable
+from scrapy_rep.rep.freshness import retry_at
+from scrapy_rep.rep.text import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy.crawler import Crawler
+
+    from scrapy_rep.rep.access import FetchResult
+    from scrapy_rep.rep.cache_entry import CacheEntry
+    from scrapy_rep.rep.policy import Policy
+    from scrapy_rep.rep.urls import Origin
+    from scrapy_rep.settings import RepSettings
+
+logger = logging.getLogger(__name__)
+
+# How an HTML page begins, where a robots.txt was asked for.
+_HTML_STARTS = (b"<!doctype html", b"<html", b"<head")
+
+_COPY_IN_USE = "what was known before goes on being used"
+_GIVEN_UP = "so it has been for long, and it counts as if there were none"
+_REFUSED = {
+    WhenUnreachable.DISALLOW: "pages of this origin are refused",
+    WhenUnreachable.DEFER: "requests for pages of this origin are kept",
+    WhenUnreachable.ALLOW: "pages of this origin are let through all the same",
+}
+
+
+class PolicyLog:
+    """Sees how the policy cache of one crawl comes to its policies.
+
+    *clock* gives seconds since the epoch.
+    """
+
+    def __init__(self, crawler: Crawler, settings: RepSettings, clock: Callable[[], float]) -> None:
+        self._crawler = crawler
+        self._settings = settings
+        self._clock = clock
+        # Of a retry, it says when; what it says of a start is for lifetimes.
+        self._bounds = settings.bounds(started=0.0)
+
+    def on_fetch(
+        self, policy: Policy, before: CacheEntry | None, result: FetchResult, access: Access
+    ) -> None:
+        """A fetch ended with *result*, which means *access*, and has led to *policy*.
+
+        *before* is what was known when it began.
+        """
+        entry = policy.entry
+        was_confirmed = (
+            entry.outage is None and entry.copy is not None and entry.copy.result is not result
+        )
+        what = "confirmed_count" if was_confirmed else f"access_count/{access.value}"
+        self._count(what)
+        if entry.outage is not None:
+            self._tell_outage(policy, is_new=before is None or before.outage is None)
+        elif before is not None and before.outage is not None:
+            self._log(logging.INFO, "%(url)s can be reached again", policy.origin)
+
+    def _tell_outage(self, policy: Policy, *, is_new: bool) -> None:
+        outage = policy.entry.outage
+        assert outage is not None
+        self._log(
+            logging.WARNING if is_new else logging.DEBUG,
+            "%(url)s is unreachable (%(detail)s): %(so)s. It is asked again when %(delay).0f s "
+            "are over and a page of the origin is asked for",
+            policy.origin,
+            detail=outage.result.detail,
+            so=self._consequence(policy),
+            delay=retry_at(outage, self._bounds) - outage.last_at,
+        )
+
+    def _consequence(self, policy: Policy) -> str:
+        """What an outage means for the pages of the origin."""
+        if policy.access is Access.UNREACHABLE:
+            return _REFUSED[self._settings.when_unreachable]
+        return _GIVEN_UP if policy.copy is None else _COPY_IN_USE
+
+    def on_stored(self, policy: Policy) -> None:
+        """The store knew *policy*, and nobody had to fetch."""
+        self._count("store_count")
+        if policy.access is Access.UNREACHABLE:
+            now = self._clock()
+            self._log(
+                logging.WARNING,
+                "%(url)s was unreachable when it was asked last, %(age).0f s ago (%(detail)s): "
+                "%(so)s for another %(left).0f s",
+                policy.origin,
+                age=now - policy.fetched_at,
+                detail=policy.detail,
+                so=_REFUSED[policy.when_unreachable],
+                left=policy.until - now,
+            )
+
+    def on_parsed(self, origin: Origin, result: FetchResult) -> None:
+        """The body of *result*, the robots.txt of *origin*, was read."""
+        if result.cut or len(result.body) > self._settings.max_size:
+            self._count("truncated_count")
+            self._log(
+                logging.INFO,
+                "%(url)s has more than %(size)d octets; the rest is ignored (REP_MAX_SIZE)",
+                origin,
+                size=self._settings.max_size,
+            )
+        if result.body.lstrip()[:20].lower().startswith(_HTML_STARTS):
+            self._count("html_count")
+            self._log(
+                logging.WARNING,
+                "%(url)s is answered with an HTML page; lines in it that are no rules are ignored",
+                origin,
+            )
+
+    def on_exception(self, origin: Origin, error: Exception) -> None:
+        """A fetch failed with *error*, which code outside of Scrapy raised: a bug, perhaps."""
+        logger.debug(
+            "The exception of the request for %(url)s",
+            {"url": printable(origin.robots_url)},
+            exc_info=error,
+            extra={"spider": self._crawler.spider},
+        )
+
+    def on_bug(self, origin: Origin) -> None:
+        """The exception that is being handled is a bug of ours."""
+        logger.exception(
+            "Failed to get the robots.txt of %(origin)s, its pages are refused for now",
+            {"origin": printable(str(origin))},
+            extra={"spider": self._crawler.spider},
+        )
+
+    def _count(self, what: str) -> None:
+        count(self._crawler, f"robotstxt/{what}")
+
+    def _log(self, level: int, message: str, origin: Origin, **values: object) -> None:
+        values["url"] = printable(origin.robots_url)
+        logger.log(level, message, values, extra={"spider": self._crawler.spider})
