@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from scrapy_rep.stores.base import StoreError
-from scrapy_rep.stores.redis_pacing import GONE_AFTER, HELD_FOR, LONGEST_WAIT, RedisPacing
 from scrapy_rep.stores.redis_url import parse_url
+from scrapy_rep.throttling.redis import GONE_AFTER, HELD_FOR, LONGEST_WAIT, RedisTurns
 from tests.stores.blocking import LoopInThread, SharedClock
 from tests.stores.redis_server import RedisServer
 
@@ -41,8 +41,8 @@ def clock(fresh_redis: RedisServer) -> SharedClock:
 
 
 @asynccontextmanager
-async def worker(server: RedisServer) -> AsyncIterator[RedisPacing]:
-    pacing = RedisPacing(parse_url(server.patient_url), SharedClock.LUA)
+async def worker(server: RedisServer) -> AsyncIterator[RedisTurns]:
+    pacing = RedisTurns(parse_url(server.patient_url), SharedClock.LUA)
     try:
         yield pacing
     finally:
@@ -279,7 +279,7 @@ def test_workers_are_counted(fresh_redis: RedisServer, clock: SharedClock, do: D
 
 def test_redis_is_gone(own_redis: RedisServer, do: Do) -> None:
     async def scenario() -> None:
-        one, other = (RedisPacing(parse_url(own_redis.patient_url)) for _ in range(2))
+        one, other = (RedisTurns(parse_url(own_redis.patient_url)) for _ in range(2))
         try:
             await one.start()
             await other.start()
@@ -307,11 +307,11 @@ def test_redis_is_gone(own_redis: RedisServer, do: Do) -> None:
 
 WORKER = """
 import asyncio, json, sys, time
-from scrapy_rep.stores.redis_pacing import RedisPacing
+from scrapy_rep.throttling.redis import RedisTurns
 from scrapy_rep.stores.redis_url import parse_url
 
 async def work(url, delay, each):
-    pacing, turns = RedisPacing(parse_url(url)), []
+    pacing, turns = RedisTurns(parse_url(url)), []
     await pacing.start()
     async def use(slot):
         had = 0
