@@ -89,7 +89,7 @@ class TurnStore(Protocol):
 class FleetBackend:
     """A backend for one crawl of several that share *store*.
 
-    *clock* is that of the throttle.
+    *clock* is that of the throttle. *start* runs coroutines.
     """
 
     def __init__(
@@ -98,11 +98,13 @@ class FleetBackend:
         store: TurnStore,
         clock: Callable[[], float],
         call_later: Callable[..., Timer] = call_later,
+        start: Callable[[Coroutine[Any, Any, None]], Deferred[None]] = deferred_from_coro,
     ) -> None:
         self._crawler = crawler
         self._store = store
         self._clock = clock
         self._call_later = call_later
+        self._start_coroutine = start
         #: What says now and then that we hold a turn, by site.
         self._held: dict[str, Timer] = {}
         # What is under way; also so that it is not garbage.
@@ -188,7 +190,7 @@ class FleetBackend:
             self._failed(error)
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
-        doing: Deferred[None] = deferred_from_coro(work)
+        doing = self._start_coroutine(work)
         self._under_way.add(doing)
         doing.addBoth(lambda _: self._under_way.discard(doing))
 

@@ -6,9 +6,9 @@ live: what delay a site asks for, and how a worker waits.
 =====================  ====================================================================
 key, after the prefix
 =====================  ====================================================================
-``turn:SITE``          when the last request was sent, when somebody was told to ask next,
-                       until when a turn is held (ms since the epoch, by Redis' clock), and
-                       by which worker
+``turn:SITE``          when the last request was sent, and the last one before the turn that
+                       is held, when somebody was told to ask next, until when the turn is
+                       held (ms since the epoch, by Redis' clock), and by which worker
 ``workers``            a sorted set: workers, and when each was heard of last
 =====================  ====================================================================
 
@@ -45,12 +45,12 @@ _KEPT = 60.0
 
 _SITE = """
 local function site(key)
-  local pattern = '^(%d+) (%d+) (%d+) (%x*)$'
-  local last, ask, till, holder = string.match(text(key, 100) or '', pattern)
-  return tonumber(last), tonumber(ask), tonumber(till), holder
+  local pattern = '^(%d+) (%d+) (%d+) (%d+) (%x*)$'
+  local last, before, ask, till, holder = string.match(text(key, 120) or '', pattern)
+  return tonumber(last), tonumber(before), tonumber(ask), tonumber(till), holder
 end
-local function keep(key, last, ask, till, holder, ms)
-  local value = string.format('%.0f %.0f %.0f %s', last, ask, till, holder)
+local function keep(key, last, before, ask, till, holder, ms)
+  local value = string.format('%.0f %.0f %.0f %.0f %s', last, before, ask, till, holder)
   redis.call('SET', key, value, 'PX', string.format('%.0f', ms))
 end
 """
@@ -62,51 +62,47 @@ _GRANT = f"""
 local workers = redis.pcall('ZCARD', KEYS[2])
 if type(workers) ~= 'number' then workers = 0 end
 local time, delay, name = now(), tonumber(ARGV[1]), ARGV[3]
-local last, ask, till, holder = site(KEYS[1])
-if not last then last, ask, till, holder = time, 0, 0, '' end
+local last, before, ask, till, holder = site(KEYS[1])
+if not last then last, before, ask, till, holder = time, time, 0, 0, '' end
 if ARGV[2] ~= '' then last = math.max(last, time - tonumber(ARGV[2])) end
 if last > time then last = time end
 local held = holder ~= name and time < till and till <= time + {HELD_FOR * 1000:.0f}
 if not held then till, holder = 0, '' end
 local kept = {_KEPT * 1000:.0f} + delay
 if not held and last + delay <= time then
-  keep(KEYS[1], time, time + delay, time + {HELD_FOR * 1000:.0f}, name, kept)
+  keep(KEYS[1], time, last, time + delay, time + {HELD_FOR * 1000:.0f}, name, kept)
   return {{0, workers}}
 end
 -- A request that is under way is over now at the earliest.
 local free = (held and time or last) + delay
 local latest = time + {LONGEST_WAIT * 1000:.0f}
 if ARGV[4] ~= '' and not held then
-  keep(KEYS[1], last, ask, till, holder, kept)
+  keep(KEYS[1], last, before, ask, till, holder, kept)
   return {{math.min(free, latest) - time, workers}}
 end
 -- Each is told another time, or all would ask at once.
 ask = math.min(math.max(ask, free), latest)
-keep(KEYS[1], last, ask + delay, till, holder, kept)
+keep(KEYS[1], last, before, ask + delay, till, holder, kept)
 return {{ask - time, workers}}
 """
 _SENT = f"""
-local time, last, ask, till, holder = now(), site(KEYS[1])
+local time, last, before, ask, till, holder = now(), site(KEYS[1])
 if not last then ask, till, holder = 0, 0, '' end
 if holder == ARGV[2] then till, holder = 0, '' end
-keep(KEYS[1], time, ask, till, holder, {_KEPT * 1000:.0f} + tonumber(ARGV[1]))
+keep(KEYS[1], time, time, ask, till, holder, {_KEPT * 1000:.0f} + tonumber(ARGV[1]))
 return {{0}}
 """
-# A turn that nothing but its holder has touched: the last request is as late as the turn is
-# held for, less HELD_FOR. Whoever was granted it knew of no request in the delay before.
 _HOLDING = f"""
-local time, last, ask, till, holder = now(), site(KEYS[1])
+local time, last, before, ask, till, holder = now(), site(KEYS[1])
 if holder ~= ARGV[2] then return {{0}} end
-if last == till - {HELD_FOR * 1000:.0f} then last = math.max(last, time) end
 till = time + {HELD_FOR * 1000:.0f}
-keep(KEYS[1], last, ask, till, holder, {_KEPT * 1000:.0f} + tonumber(ARGV[1]))
+keep(KEYS[1], time, before, ask, till, holder, {_KEPT * 1000:.0f} + tonumber(ARGV[1]))
 return {{0}}
 """
 _UNUSED = f"""
-local last, ask, till, holder = site(KEYS[1])
+local last, before, ask, till, holder = site(KEYS[1])
 if holder ~= ARGV[2] then return {{0}} end
-if last == till - {HELD_FOR * 1000:.0f} then last = math.max(last - tonumber(ARGV[1]), 0) end
-keep(KEYS[1], last, ask, 0, '', {_KEPT * 1000:.0f} + tonumber(ARGV[1]))
+keep(KEYS[1], before, before, ask, 0, '', {_KEPT * 1000:.0f} + tonumber(ARGV[1]))
 return {{0}}
 """
 _BEATING = f"""
