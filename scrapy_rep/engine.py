@@ -15,6 +15,7 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
+from scrapy.core.downloader import Downloader
 from scrapy.utils.asyncio import call_later
 
 if TYPE_CHECKING:
@@ -131,6 +132,15 @@ class Engine:
         """
         active = getattr(self._downloader, "active", None)
         return active is None or request in active
+
+    @property
+    def reports_sent_requests(self) -> bool:
+        """Whether the downloader is Scrapy's: it sends request_reached_downloader for each.
+
+        Another one may not. Then a request that was admitted and is gone counts as sent,
+        until the first such signal.
+        """
+        return isinstance(self._downloader, Downloader)
 
     # -- download slots ------------------------------------------------------------
 

@@ -192,20 +192,20 @@ def test_each_worker_by_itself(
         assert client.keys("scrapy-rep:workers") == []
 
 
-def test_a_slot_of_the_projects_choice(
+def test_the_turns_of_a_site_are_the_same_in_all_download_slots(
     servers: LoopbackServers, fresh_redis: RedisServer, loop: str
 ) -> None:
     one = servers.serve(site(asking("Crawl-delay: 0.3")))
     store = fresh_redis.patient_url
     jobs = [job(n, urls_of([one], n, 3), loop, store) for n in range(2)]
-    for other in jobs:
+    for number, other in enumerate(jobs):
         for page in other.pages:
-            page["meta"] = {"download_slot": "theirs"}
+            page["meta"] = {"download_slot": f"theirs {number}"}
     crawls = run(jobs)
     all_fetched_once([one], jobs, crawls)
     assert min(gaps(one)) >= 0.3 - TOLERANCE
     with fresh_redis.client() as client:
-        assert client.keys("scrapy-rep:turn:*") == [b"scrapy-rep:turn:theirs"]
+        assert client.keys("scrapy-rep:turn:*") == [f"scrapy-rep:turn:{one.host}".encode()]
 
 
 def test_what_never_reaches_the_downloader_holds_up_nobody(

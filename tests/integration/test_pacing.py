@@ -7,15 +7,19 @@ import logging
 import time
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import pytest_twisted
+from scrapy import signals
 from scrapy.core.downloader import Downloader
 from scrapy.crawler import Crawler
 
 from scrapy_rep import Reason, RepMiddleware, Verdict
 from scrapy_rep.cli.demo.server import Asked, LoopbackServers, Site
+from scrapy_rep.throttling.pacing import Pacing
+from scrapy_rep.throttling.throttle import Throttle
 from tests.conditions import until
 from tests.integration.crawling import PAGE, Job, ok, pages, paths, redirect, site
 from tests.integration.test_in_process import (
@@ -46,10 +50,14 @@ def run(loop: str, urls: list[str], **settings: Any) -> Any:
     return result
 
 
-def slot_of(spider: ScriptedSpider, one: Site | str) -> Any:
-    assert spider.crawler.engine is not None
-    key = one if isinstance(one, str) else one.host
-    return spider.crawler.engine.downloader.slots.get(key)
+def throttle_of(spider: ScriptedSpider) -> Throttle:
+    middleware = spider.crawler.get_downloader_middleware(RepMiddleware)
+    pacing: Pacing = vars(middleware)["_pacing"]
+    return pacing.throttle
+
+
+def delay_at(spider: ScriptedSpider, one: Site) -> float:
+    return throttle_of(spider).delay(one.host)
 
 
 async def together(spider: ScriptedSpider, urls: list[str], **options: Any) -> list[Any]:
@@ -62,10 +70,12 @@ async def together(spider: ScriptedSpider, urls: list[str], **options: Any) -> l
 SIXTEEN = {"CONCURRENT_REQUESTS": 16, "CONCURRENT_REQUESTS_PER_DOMAIN": 16}
 
 
-THROTTLED = SIXTEEN | {"AUTOTHROTTLE_ENABLED": True, "AUTOTHROTTLE_START_DELAY": 60}
+# Scrapy's own delays come on top, whatever they are.
+AUTOTHROTTLED = SIXTEEN | {"AUTOTHROTTLE_ENABLED": True, "AUTOTHROTTLE_START_DELAY": 0.3}
+RANDOM = SIXTEEN | {"DOWNLOAD_DELAY": 0.1}
 
 
-@pytest.mark.parametrize("settings", [SIXTEEN, THROTTLED])
+@pytest.mark.parametrize("settings", [SIXTEEN, AUTOTHROTTLED, RANDOM])
 def test_requests_leave_the_delay_that_is_asked(
     servers: LoopbackServers, loop: str, settings: dict[str, Any]
 ) -> None:
@@ -73,8 +83,6 @@ def test_requests_leave_the_delay_that_is_asked(
     result = run(loop, paths(one, 20), **settings)
     assert len(one.asked) == 21
     assert min(gaps(one)) >= 0.1 - TOLERANCE
-    # AutoThrottle would begin with a minute.
-    assert max(gaps(one)) < 30
     assert result.stats["robotstxt/paced_count"] == "1"
     # Nothing of ours is left for requests to inherit.
     assert [outcome["meta"] for outcome in result.outcomes.values()] == [[]] * 20
@@ -94,7 +102,7 @@ def test_redirects_between_two_hosts_keep_the_pace_of_both(
             writer.write(redirect(f"{two.url}{asked.target}"))
 
     one = servers.serve(answer)
-    # Some to the second host are still in its slot when those redirected to it come.
+    # Some to the second host still wait when those redirected to it come.
     job = [*pages(*paths(one, 6)), *pages(*(f"{url}/direct" for url in paths(two, 12)))]
     # The witness takes redirects for answers otherwise.
     job = [page | {"meta": {"handle_httpstatus_all": False}} for page in job]
@@ -107,7 +115,7 @@ def test_redirects_between_two_hosts_keep_the_pace_of_both(
 
 
 @pytest_twisted.ensureDeferred
-async def test_what_shares_a_slot_is_as_slow_as_the_slower(servers: LoopbackServers) -> None:
+async def test_origins_of_a_host_are_as_slow_as_the_slowest(servers: LoopbackServers) -> None:
     one = servers.serve(site(asking("Crawl-delay: 0.05")))
     two = servers.serve(site(asking("Crawl-delay: 0.15")), host=one.host)
 
@@ -123,44 +131,23 @@ async def test_what_shares_a_slot_is_as_slow_as_the_slower(servers: LoopbackServ
 
 
 @pytest_twisted.ensureDeferred
-async def test_a_slot_that_was_dropped_is_paced_again(servers: LoopbackServers) -> None:
-    one = servers.serve(site(asking("Crawl-delay: 0.1")))
-
-    async def script(spider: ScriptedSpider) -> None:
-        assert spider.crawler.engine is not None
-        await together(spider, paths(one, 2))
-        before = slot_of(spider, one)
-        # As if 130 s had passed: what was used last so long ago, or later, is dropped.
-        downloader: Any = spider.crawler.engine.downloader
-        downloader._slot_gc(age=60 - 130)  # noqa: SLF001
-        assert slot_of(spider, one) is None
-        one.asked.clear()
-        await together(spider, paths(one, 20))
-        assert slot_of(spider, one) is not before
-
-    await crawl(script)
-    assert len(gaps(one)) == 19
-    assert min(gaps(one)) >= 0.1 - TOLERANCE
-
-
-@pytest_twisted.ensureDeferred
-async def test_of_more_origins_than_are_kept_the_first_is_let_go(
+async def test_of_more_origins_than_are_remembered_the_first_is_forgotten(
     servers: LoopbackServers,
 ) -> None:
     one = servers.serve(site(asking("Crawl-delay: 0.2")))
-    same_slot = servers.serve(site(asking("Crawl-delay: 0.05")), host=one.host)
+    same_host = servers.serve(site(asking("Crawl-delay: 0.05")), host=one.host)
     other, another = (servers.serve(site(asking("Crawl-delay: 0.1"))) for _ in range(2))
 
     async def script(spider: ScriptedSpider) -> None:
         delays = []
-        for asked in (one, same_slot, other, another):
+        for asked in (one, same_host, other, another):
             assert await spider.ask(f"{asked.url}/yes") == 200
-            delays.append((slot_of(spider, one).delay, slot_of(spider, one).concurrency))
-        # Both are kept; one of the two is; neither is, and the slot is as it was.
-        assert delays == [(0.2, 1), (0.2, 1), (0.05, 1), (0.0, 8)]
+            delays.append(delay_at(spider, one))
+        # Both are remembered; one of the two is; neither is.
+        assert delays == [0.2, 0.2, 0.05, 0.0]
         # Whoever comes back is asked again, and paced again.
         assert await spider.ask(f"{one.url}/yes") == 200
-        assert slot_of(spider, one).delay == 0.2
+        assert delay_at(spider, one) == 0.2
 
     await crawl(script, {"REP_MAX_ORIGINS": 2})
     assert robots_count(one) == 2
@@ -178,12 +165,11 @@ async def test_a_refresh_keeps_the_pace_and_may_change_it(servers: LoopbackServe
     async def script(spider: ScriptedSpider) -> None:
         for delay in (0.1, 0.2, 0.05, 0.0):
             await together(spider, paths(one, 3))
-            slot = slot_of(spider, one)
-            assert slot.delay == delay
-            assert slot.concurrency == (1 if delay else 8)
+            assert delay_at(spider, one) == delay
             spider.clock.now += 25 * HOUR
 
-    await crawl(script)
+    # Scrapy would make of its own delay one between half of it and one and a half.
+    await crawl(script, {"DOWNLOAD_DELAY": 0.05})
     targets, times = one.targets(), gaps(one)
     assert robots_count(one) == 4
     # In front of each refresh, and behind it, is the gap of the pace that holds then.
@@ -194,43 +180,134 @@ async def test_a_refresh_keeps_the_pace_and_may_change_it(servers: LoopbackServe
         assert min(times[start : start + 3]) >= delay - TOLERANCE
 
 
+# Without Scrapy's random variation; the older name is for older versions.
+OF_THE_PROJECT = {"delay": 0.5, "jitter": 0, "randomize_delay": False}
+
+
 @pytest_twisted.ensureDeferred
-async def test_never_faster_than_the_project_says(servers: LoopbackServers) -> None:
+async def test_a_longer_delay_of_the_project_stays_in_effect(servers: LoopbackServers) -> None:
+    one = servers.serve(site(asking("Crawl-delay: 0.05")))
+    began = time.monotonic()
+
+    async def script(spider: ScriptedSpider) -> None:
+        await together(spider, paths(one, 2))
+
+    await crawl(script, {"DOWNLOAD_SLOTS": {one.host: OF_THE_PROJECT}})
+    # Scrapy counts from the start of a download, which is before the server sees it.
+    assert one.asked[-1].at - began >= 2 * 0.5 - TOLERANCE
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_longer_delay_that_an_extension_sets_stays_in_effect(
+    servers: LoopbackServers,
+) -> None:
+    one = servers.serve(site(asking("Crawl-delay: 0.05")))
+
+    async def script(spider: ScriptedSpider) -> None:
+        assert await spider.ask(f"{one.url}/first") == 200
+        assert spider.crawler.engine is not None
+        slot = spider.crawler.engine.downloader.slots[one.host]
+        slot.delay = 0.7
+        last = slot.lastseen
+        await together(spider, paths(one, 2))
+        assert slot.delay == 0.7
+        assert slot.lastseen - last >= 2 * 0.7 - TOLERANCE
+
+    await crawl(script, {"DOWNLOAD_SLOTS": {one.host: OF_THE_PROJECT}})
+
+
+@pytest_twisted.ensureDeferred
+async def test_download_slots_are_left_alone(servers: LoopbackServers) -> None:
     one = servers.serve(site(asking("Crawl-delay: 0.05")))
 
     async def script(spider: ScriptedSpider) -> None:
         await together(spider, paths(one, 4))
-        assert slot_of(spider, one).delay == 0.15
+        assert spider.crawler.engine is not None
+        slot = spider.crawler.engine.downloader.slots[one.host]
+        assert (slot.delay, slot.concurrency) == (0.0, 8)
 
-    await crawl(script, {"DOWNLOAD_SLOTS": {one.host: {"delay": 0.15}}})
-    assert min(gaps(one)[1:]) >= 0.15 - TOLERANCE
+    await crawl(script)
+    assert min(gaps(one)) >= 0.05 - TOLERANCE
 
 
 @pytest_twisted.ensureDeferred
-async def test_a_slot_of_the_projects_choice_is_paced(servers: LoopbackServers) -> None:
+async def test_several_download_slots_of_a_site_share_its_delay(servers: LoopbackServers) -> None:
     one = servers.serve(site(asking("Crawl-delay: 0.1")))
 
     async def script(spider: ScriptedSpider) -> None:
-        await together(spider, paths(one, 5), meta={"download_slot": "theirs"})
-        assert slot_of(spider, "theirs").delay == 0.1
-        # The robots.txt went through that of the host.
-        assert slot_of(spider, one).delay == 0
+        slots = (spider.ask(url, meta={"download_slot": url[-1:]}) for url in paths(one, 6))
+        assert await asyncio.gather(*slots) == [200] * 6
 
     await crawl(script)
-    assert min(gaps(one)[1:]) >= 0.1 - TOLERANCE
+    assert len(gaps(one)) == 6
+    assert min(gaps(one)) >= 0.1 - TOLERANCE
 
 
 @pytest_twisted.ensureDeferred
-async def test_who_does_not_obey_is_not_paced(servers: LoopbackServers) -> None:
-    one = servers.serve(site(asking("Crawl-delay: 0.1")))
+async def test_sites_that_share_a_download_slot_are_paced_each_for_itself(
+    servers: LoopbackServers,
+) -> None:
+    slow = servers.serve(site(asking("Crawl-delay: 30")))
+    fast = servers.serve(site(ok()))
 
     async def script(spider: ScriptedSpider) -> None:
-        await spider.ask(f"{one.url}/")
-        meta = {"dont_obey_robotstxt": True, "download_slot": "theirs"}
-        await spider.ask(f"{one.url}/", meta=meta)
-        assert slot_of(spider, "theirs").delay == 0
+        theirs = {"download_slot": "theirs"}
+        waiting = asyncio.ensure_future(spider.ask(f"{slow.url}/", meta=theirs))
+        await until(lambda: throttle_of(spider).is_in_use(slow.host))
+        for url in paths(fast, 3):
+            assert await spider.ask(url, meta=theirs) == 200
+        assert slow.targets() == ["/robots.txt"]
+        throttle_of(spider).set_delay(slow.host, 0)
+        assert await waiting == 200
 
     await crawl(script)
+
+
+@pytest_twisted.ensureDeferred
+async def test_who_does_not_obey_is_not_held_but_counts_as_sent(servers: LoopbackServers) -> None:
+    one = servers.serve(site(asking("Crawl-delay: 0.3")))
+
+    async def script(spider: ScriptedSpider) -> None:
+        await spider.ask(f"{one.url}/1")
+        # All at once, and none waits for its turn.
+        free = [f"{one.url}/free/{number}" for number in range(3)]
+        asked = asyncio.ensure_future(spider.ask(f"{one.url}/2"))
+        await together(spider, free, meta={"dont_obey_robotstxt": True})
+        assert [target for target in one.targets() if target == "/2"] == []
+        assert await asked == 200
+
+    await crawl(script)
+    assert one.targets()[-1] == "/2"
+    assert gaps(one)[-1] >= 0.3 - TOLERANCE
+
+
+@pytest_twisted.ensureDeferred
+async def test_requests_under_way_count_when_a_site_begins_to_ask(servers: LoopbackServers) -> None:
+    answers = [asking("# nothing"), asking("Crawl-delay: 0.3")]
+
+    async def answer(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        if asked.target == "/robots.txt":
+            writer.write(answers.pop(0))
+            return
+        if asked.target == "/slow":
+            await asyncio.sleep(0.5)
+        writer.write(PAGE)
+
+    one = servers.serve(answer)
+
+    async def script(spider: ScriptedSpider) -> None:
+        await spider.ask(f"{one.url}/1")
+        slow = asyncio.ensure_future(spider.ask(f"{one.url}/slow"))
+        await until(lambda: "/slow" in one.targets())
+        spider.clock.now += 25 * HOUR
+        assert await spider.ask(f"{one.url}/2") == 200
+        assert slow.done()
+
+    await crawl(script)
+    assert one.targets() == ["/robots.txt", "/1", "/slow", "/robots.txt", "/2"]
+    at = {asked.target: asked.at for asked in one.asked}
+    # The slow page took half a second, and the delay counts from its end.
+    assert at["/2"] - at["/slow"] >= 0.8 - TOLERANCE
 
 
 # -- what is asked, and of whom -----------------------------------------------------
@@ -274,14 +351,13 @@ async def test_what_is_asked(
 
 
 async def without_delay(spider: ScriptedSpider, one: Site, **options: Any) -> tuple[Any, float]:
-    """What comes of a page, and the delay of its slot, for which the test does not wait."""
+    """What comes of a page, and the delay of its site, for which the test does not wait."""
     asking = asyncio.ensure_future(spider.ask(f"{one.url}/page", **options))
-    while not asking.done():
-        if slot := slot_of(spider, one):
-            # As if what came last had been long ago.
-            slot.lastseen = -1000.0
-        await asyncio.sleep(0.005)
-    return await asking, slot_of(spider, one).delay
+    throttle = throttle_of(spider)
+    await until(lambda: asking.done() or throttle.is_in_use(one.host))
+    delay = throttle.delay(one.host)
+    throttle.set_delay(one.host, 0)
+    return await asking, delay
 
 
 @pytest.mark.parametrize(
@@ -321,7 +397,7 @@ async def test_many_agents_take_little_room(servers: LoopbackServers) -> None:
             assert await spider.ask(f"{one.url}/yes", meta=tokens) == 200
         middleware = spider.crawler.get_downloader_middleware(RepMiddleware)
         assert len(vars(middleware)["_pacing"].asked[one.url].agents) < 33
-        assert slot_of(spider, one).delay == 0.01
+        assert delay_at(spider, one) == 0.01
 
     await crawl(script)
 
@@ -376,20 +452,32 @@ class Slotless:
         self.close = self._theirs.close
 
 
+class Silent(Slotless):
+    """One that tells nobody what it sends, either."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        send = self._theirs.signals.send_catch_log
+
+        def send_others(signal: object, **named: Any) -> Any:
+            said = (signals.request_reached_downloader, signals.request_left_downloader)
+            return [] if signal in said else send(signal, **named)
+
+        manager: Any = SimpleNamespace(send_catch_log=send_others)
+        self._theirs.signals = manager
+
+
+@pytest.mark.parametrize("downloader", [Slotless, Silent])
 @pytest_twisted.ensureDeferred
-async def test_a_downloader_without_slots_is_left_alone(
-    servers: LoopbackServers, caplog: pytest.LogCaptureFixture
-) -> None:
-    one = servers.serve(site(asking("Crawl-delay: 20")))
+async def test_any_downloader_is_paced(servers: LoopbackServers, downloader: type) -> None:
+    one = servers.serve(site(asking("Crawl-delay: 0.2")))
 
     async def script(spider: ScriptedSpider) -> None:
-        assert await together(spider, paths(one, 3)) == [200] * 3
+        assert await together(spider, paths(one, 4)) == [200] * 4
 
-    await crawl(script, {"DOWNLOADER": Slotless})
-    (warning,) = [
-        record for record in caplog.records if record.name == "scrapy_rep.throttling.slots"
-    ]
-    assert "Slotless has no download slots" in warning.getMessage()
+    await crawl(script, {"DOWNLOADER": downloader})
+    # Of one that is silent, nobody knows when it fetched the robots.txt.
+    assert min(gaps(one)[1:]) >= 0.2 - TOLERANCE
 
 
 # -- times of the day ---------------------------------------------------------------

@@ -15,14 +15,14 @@ from typing import Any
 import pytest
 
 from scrapy_rep.stores.base import StoreError
-from scrapy_rep.stores.redis_pacing import GONE_AFTER, HELD_FOR, LONGEST_WAIT, RedisPacing
 from scrapy_rep.stores.redis_url import parse_url
+from scrapy_rep.throttling.redis import GONE_AFTER, HELD_FOR, LONGEST_WAIT, RedisTurns
 from tests.stores.blocking import LoopInThread, SharedClock
 from tests.stores.redis_server import RedisServer
 
 Do = Callable[[Coroutine[Any, Any, None]], None]
-SLOT = "host.example"
-KEY = f"scrapy-rep:turn:{SLOT}"
+SITE = "host.example"
+KEY = f"scrapy-rep:turn:{SITE}"
 DELAY = 10.0
 
 
@@ -36,13 +36,13 @@ def clock(fresh_redis: RedisServer) -> SharedClock:
     clock = SharedClock(fresh_redis)
     # There was a request long ago: nobody waits because nothing is known.
     with fresh_redis.client() as client:
-        client.set(KEY, f"{round((clock.now - 1e6) * 1000)} 0 0 ")
+        client.set(KEY, f"{round((clock.now - 1e6) * 1000)} 0 0 0 ")
     return clock
 
 
 @asynccontextmanager
-async def worker(server: RedisServer) -> AsyncIterator[RedisPacing]:
-    pacing = RedisPacing(parse_url(server.patient_url), SharedClock.LUA)
+async def worker(server: RedisServer) -> AsyncIterator[RedisTurns]:
+    pacing = RedisTurns(parse_url(server.patient_url), SharedClock.LUA)
     try:
         yield pacing
     finally:
@@ -52,16 +52,16 @@ async def worker(server: RedisServer) -> AsyncIterator[RedisPacing]:
 def test_one_turn_in_a_delay(fresh_redis: RedisServer, clock: SharedClock, do: Do) -> None:
     async def scenario() -> None:
         async with worker(fresh_redis) as one, worker(fresh_redis) as other:
-            assert await one.grant(SLOT, DELAY) == 0
-            await one.over(SLOT, DELAY)
+            assert await one.grant(SITE, DELAY) == 0
+            await one.over(SITE, DELAY)
             # Each is told another time.
-            assert await other.grant(SLOT, DELAY) == 10
-            assert await one.grant(SLOT, DELAY) == 20
+            assert await other.grant(SITE, DELAY) == 10
+            assert await one.grant(SITE, DELAY) == 20
             clock.now += 9.999
-            assert await other.grant(SLOT, DELAY) > 0
+            assert await other.grant(SITE, DELAY) > 0
             clock.now += 0.001
-            assert await other.grant(SLOT, DELAY) == 0
-            assert await one.grant(SLOT, DELAY) > 0
+            assert await other.grant(SITE, DELAY) == 0
+            assert await one.grant(SITE, DELAY) > 0
 
     do(scenario())
 
@@ -69,12 +69,12 @@ def test_one_turn_in_a_delay(fresh_redis: RedisServer, clock: SharedClock, do: D
 def test_nobody_is_sent_away_for_long(fresh_redis: RedisServer, clock: SharedClock, do: Do) -> None:
     async def scenario() -> None:
         async with worker(fresh_redis) as one:
-            await one.grant(SLOT, DELAY)
-            waits = [await one.grant(SLOT, DELAY) for _ in range(100)]
+            await one.grant(SITE, DELAY)
+            waits = [await one.grant(SITE, DELAY) for _ in range(100)]
             assert max(waits) == LONGEST_WAIT
             # A turn that nobody takes is there for whoever asks.
             clock.now += DELAY
-            assert await one.grant(SLOT, DELAY) == 0
+            assert await one.grant(SITE, DELAY) == 0
 
     do(scenario())
 
@@ -84,21 +84,96 @@ def test_a_turn_is_held_until_its_request_is_over(
 ) -> None:
     async def scenario() -> None:
         async with worker(fresh_redis) as one, worker(fresh_redis) as other:
-            assert await one.grant(SLOT, DELAY) == 0
+            assert await one.grant(SITE, DELAY) == 0
             clock.now += 14
             # It may be over now, and not before.
-            assert await other.grant(SLOT, DELAY) == 10
-            await one.over(SLOT, DELAY)
+            assert await other.grant(SITE, DELAY) == 10
+            await one.over(SITE, DELAY)
             clock.now += 4
-            assert await other.grant(SLOT, DELAY, told=True) == pytest.approx(6)
+            assert await other.grant(SITE, DELAY, told=True) == pytest.approx(6)
             clock.now += 6
-            assert await other.grant(SLOT, DELAY, told=True) == 0
+            assert await other.grant(SITE, DELAY, told=True) == 0
             # What is not ours is not ours to give back.
-            await one.over(SLOT, DELAY)
+            await one.over(SITE, DELAY)
             clock.now += DELAY
-            assert await one.grant(SLOT, DELAY) > 0
+            assert await one.grant(SITE, DELAY) > 0
             # Who asks has none under way.
-            assert await other.grant(SLOT, DELAY) == 0
+            assert await other.grant(SITE, DELAY) == 0
+
+    do(scenario())
+
+
+def test_an_unused_turn_is_there_at_once(
+    fresh_redis: RedisServer, clock: SharedClock, do: Do
+) -> None:
+    async def scenario() -> None:
+        async with worker(fresh_redis) as one, worker(fresh_redis) as other:
+            assert await one.grant(SITE, DELAY) == 0
+            clock.now += 4
+            assert await other.grant(SITE, DELAY) == 10
+            await one.unused(SITE, DELAY)
+            assert await other.grant(SITE, DELAY) == 0
+            # It is not that of the first any more: this changes nothing.
+            await one.unused(SITE, DELAY)
+            clock.now += DELAY
+            assert await one.grant(SITE, DELAY) > 0
+            await other.unused(SITE, DELAY)
+            assert await one.grant(SITE, DELAY) == 0
+
+    do(scenario())
+
+
+def test_an_unused_turn_does_not_shorten_a_longer_delay(
+    fresh_redis: RedisServer, clock: SharedClock, do: Do
+) -> None:
+    async def scenario() -> None:
+        async with worker(fresh_redis) as one, worker(fresh_redis) as other:
+            assert await one.grant(SITE, 1.0) == 0
+            await one.over(SITE, 1.0)
+            clock.now += 1
+            assert await one.grant(SITE, 1.0) == 0
+            await one.unused(SITE, 1.0)
+            assert await other.grant(SITE, DELAY) == DELAY - 1
+
+    do(scenario())
+
+
+def test_what_is_sent_during_an_unused_turn_counts(
+    fresh_redis: RedisServer, clock: SharedClock, do: Do
+) -> None:
+    async def scenario() -> None:
+        async with worker(fresh_redis) as one, worker(fresh_redis) as other:
+            assert await one.grant(SITE, DELAY) == 0
+            clock.now += 3
+            await other.sent(SITE, DELAY)
+            await one.hold(SITE, DELAY)
+            await one.unused(SITE, DELAY)
+            assert await other.grant(SITE, DELAY) == DELAY
+
+    do(scenario())
+
+
+def test_a_turn_that_is_held_still_is_waited_for(
+    fresh_redis: RedisServer, clock: SharedClock, do: Do
+) -> None:
+    async def scenario() -> None:
+        async with worker(fresh_redis) as one, worker(fresh_redis) as other:
+            assert await one.grant(SITE, DELAY) == 0
+            for _ in range(10):
+                clock.now += HELD_FOR - 1
+                # Of somebody who does not hold it, this changes nothing.
+                await other.hold(SITE, DELAY)
+                await one.hold(SITE, DELAY)
+                assert await other.grant(SITE, DELAY) > 0
+            await one.unused(SITE, DELAY)
+            assert await other.grant(SITE, DELAY) == 0
+            await other.over(SITE, DELAY)
+            clock.now += DELAY
+            assert await one.grant(SITE, DELAY) == 0
+            # It is held from the last time that this was said.
+            await one.hold(SITE, DELAY)
+            clock.now += HELD_FOR
+            assert await other.grant(SITE, DELAY) == 0
 
     do(scenario())
 
@@ -108,14 +183,14 @@ def test_who_was_told_to_ask_goes_first(
 ) -> None:
     async def scenario() -> None:
         async with worker(fresh_redis) as one, worker(fresh_redis) as other:
-            assert await one.grant(SLOT, DELAY) == 0
-            await one.over(SLOT, DELAY)
-            assert await one.grant(SLOT, DELAY) == 10
-            assert await other.grant(SLOT, DELAY) == 20
+            assert await one.grant(SITE, DELAY) == 0
+            await one.over(SITE, DELAY)
+            assert await one.grant(SITE, DELAY) == 10
+            assert await other.grant(SITE, DELAY) == 20
             clock.now += 8
             # A little early, as when the request before took a while.
-            assert await one.grant(SLOT, DELAY, told=True) == 2
-            assert await one.grant(SLOT, DELAY) == 22
+            assert await one.grant(SITE, DELAY, told=True) == 2
+            assert await one.grant(SITE, DELAY) == 22
 
     do(scenario())
 
@@ -125,11 +200,11 @@ def test_a_worker_that_dies_holds_a_turn_for_a_while(
 ) -> None:
     async def scenario() -> None:
         async with worker(fresh_redis) as one, worker(fresh_redis) as other:
-            assert await one.grant(SLOT, DELAY) == 0
+            assert await one.grant(SITE, DELAY) == 0
             clock.now += HELD_FOR - 0.001
-            assert await other.grant(SLOT, DELAY) > 0
+            assert await other.grant(SITE, DELAY) > 0
             clock.now += 0.001
-            assert await other.grant(SLOT, DELAY) == 0
+            assert await other.grant(SITE, DELAY) == 0
 
     do(scenario())
 
@@ -139,18 +214,18 @@ def test_what_is_sent_without_a_turn_counts(
 ) -> None:
     async def scenario() -> None:
         async with worker(fresh_redis) as one, worker(fresh_redis) as other:
-            await one.sent(SLOT, DELAY)
+            await one.sent(SITE, DELAY)
             clock.now += 4
-            assert await other.grant(SLOT, DELAY) == 6
+            assert await other.grant(SITE, DELAY) == 6
             clock.now += 6
-            assert await other.grant(SLOT, DELAY) == 0
+            assert await other.grant(SITE, DELAY) == 0
             # Whose turn it is keeps it.
-            await one.sent(SLOT, DELAY)
+            await one.sent(SITE, DELAY)
             clock.now += DELAY
-            assert await one.grant(SLOT, DELAY) > 0
-            await other.over(SLOT, DELAY)
+            assert await one.grant(SITE, DELAY) > 0
+            await other.over(SITE, DELAY)
             clock.now += DELAY
-            assert await one.grant(SLOT, DELAY) == 0
+            assert await one.grant(SITE, DELAY) == 0
 
     do(scenario())
 
@@ -158,16 +233,16 @@ def test_what_is_sent_without_a_turn_counts(
 def test_the_rate_changes(fresh_redis: RedisServer, clock: SharedClock, do: Do) -> None:
     async def scenario() -> None:
         async with worker(fresh_redis) as one:
-            assert await one.grant(SLOT, 1.0) == 0
-            await one.over(SLOT, 1.0)
+            assert await one.grant(SITE, 1.0) == 0
+            await one.over(SITE, 1.0)
             clock.now += 5
             # It counts from the last request, by the delay that holds now.
-            assert await one.grant(SLOT, DELAY) == 5
+            assert await one.grant(SITE, DELAY) == 5
             clock.now += 5
-            assert await one.grant(SLOT, DELAY) == 0
-            await one.over(SLOT, DELAY)
+            assert await one.grant(SITE, DELAY) == 0
+            await one.over(SITE, DELAY)
             clock.now += 2
-            assert await one.grant(SLOT, 1.0) == 0
+            assert await one.grant(SITE, 1.0) == 0
 
     do(scenario())
 
@@ -175,14 +250,14 @@ def test_the_rate_changes(fresh_redis: RedisServer, clock: SharedClock, do: Do) 
 def test_redis_has_forgotten(fresh_redis: RedisServer, clock: SharedClock, do: Do) -> None:
     async def scenario() -> None:
         async with worker(fresh_redis) as one:
-            assert await one.grant(SLOT, DELAY) == 0
+            assert await one.grant(SITE, DELAY) == 0
             clock.now += 3
             with fresh_redis.client() as client:
                 client.delete(KEY)
             # Somebody may have sent a request just before.
-            assert await one.grant(SLOT, DELAY) == 10
+            assert await one.grant(SITE, DELAY) == 10
             clock.now += 10
-            assert await one.grant(SLOT, DELAY) == 0
+            assert await one.grant(SITE, DELAY) == 0
 
     do(scenario())
 
@@ -190,10 +265,10 @@ def test_redis_has_forgotten(fresh_redis: RedisServer, clock: SharedClock, do: D
 def test_what_redis_has_not_been_told(fresh_redis: RedisServer, clock: SharedClock, do: Do) -> None:
     async def scenario() -> None:
         async with worker(fresh_redis) as one:
-            assert await one.grant(SLOT, DELAY, since=4) == 6
+            assert await one.grant(SITE, DELAY, since=4) == 6
             clock.now += 6
-            assert await one.grant(SLOT, DELAY, since=10) == 0
-            assert await one.grant(SLOT, DELAY, since=100) == 10
+            assert await one.grant(SITE, DELAY, since=10) == 0
+            assert await one.grant(SITE, DELAY, since=100) == 10
 
     do(scenario())
 
@@ -203,11 +278,11 @@ def test_the_clock_of_redis_is_set_back(
 ) -> None:
     async def scenario() -> None:
         async with worker(fresh_redis) as one:
-            assert await one.grant(SLOT, DELAY) == 0
+            assert await one.grant(SITE, DELAY) == 0
             clock.now -= 3600
-            assert 0 < await one.grant(SLOT, DELAY) <= LONGEST_WAIT
+            assert 0 < await one.grant(SITE, DELAY) <= LONGEST_WAIT
             clock.now += DELAY
-            assert await one.grant(SLOT, DELAY) == 0
+            assert await one.grant(SITE, DELAY) == 0
 
     do(scenario())
 
@@ -216,10 +291,10 @@ def test_the_clock_of_redis_is_set_back(
     "junk",
     [
         "x",
-        "9" * 30 + " 1 1 ",
-        " ".join(["9" * 20] * 4),
-        "-1 -1 -1 a",
-        "nan inf 1 ",
+        "9" * 30 + " 1 1 1 ",
+        " ".join(["9" * 20] * 5),
+        "-1 -1 -1 -1 a",
+        "nan inf 1 1 ",
         "y" * 100_000,
         None,
     ],
@@ -229,16 +304,16 @@ def test_what_is_not_ours(
 ) -> None:
     async def scenario() -> None:
         with fresh_redis.client() as client:
-            for key in (f"turn:{SLOT}", "workers"):
+            for key in (f"turn:{SITE}", "workers"):
                 client.delete(f"scrapy-rep:{key}")
                 if junk is None:
                     client.rpush(f"scrapy-rep:{key}", "a")
                 else:
                     client.set(f"scrapy-rep:{key}", junk)
         async with worker(fresh_redis) as one:
-            assert 0 < await one.grant(SLOT, DELAY) <= LONGEST_WAIT
+            assert 0 < await one.grant(SITE, DELAY) <= LONGEST_WAIT
             clock.now += DELAY
-            assert await one.grant(SLOT, DELAY) == 0
+            assert await one.grant(SITE, DELAY) == 0
             assert one.workers == 1
 
     do(scenario())
@@ -247,9 +322,9 @@ def test_what_is_not_ours(
 def test_keys_end_by_themselves(fresh_redis: RedisServer, clock: SharedClock, do: Do) -> None:
     async def scenario() -> None:
         async with worker(fresh_redis) as one:
-            await one.grant(SLOT, DELAY)
+            await one.grant(SITE, DELAY)
             with fresh_redis.client() as client:
-                assert 60_000 < client.pttl(f"scrapy-rep:turn:{SLOT}") <= 70_000
+                assert 60_000 < client.pttl(f"scrapy-rep:turn:{SITE}") <= 70_000
                 assert client.pttl("scrapy-rep:workers") > 0
 
     do(scenario())
@@ -279,21 +354,21 @@ def test_workers_are_counted(fresh_redis: RedisServer, clock: SharedClock, do: D
 
 def test_redis_is_gone(own_redis: RedisServer, do: Do) -> None:
     async def scenario() -> None:
-        one, other = (RedisPacing(parse_url(own_redis.patient_url)) for _ in range(2))
+        one, other = (RedisTurns(parse_url(own_redis.patient_url)) for _ in range(2))
         try:
             await one.start()
             await other.start()
             own_redis.kill()
             for _ in range(20):
                 with pytest.raises(StoreError):
-                    await other.grant(SLOT, DELAY)
+                    await other.grant(SITE, DELAY)
             # What it knew last.
             assert other.workers == 2
             own_redis.start()
             deadline = time.monotonic() + 60
             while True:
                 try:
-                    assert await other.grant(SLOT, DELAY) > 0
+                    assert await other.grant(SITE, DELAY) > 0
                     break
                 except StoreError:
                     assert time.monotonic() < deadline
@@ -307,23 +382,23 @@ def test_redis_is_gone(own_redis: RedisServer, do: Do) -> None:
 
 WORKER = """
 import asyncio, json, sys, time
-from scrapy_rep.stores.redis_pacing import RedisPacing
+from scrapy_rep.throttling.redis import RedisTurns
 from scrapy_rep.stores.redis_url import parse_url
 
 async def work(url, delay, each):
-    pacing, turns = RedisPacing(parse_url(url)), []
+    pacing, turns = RedisTurns(parse_url(url)), []
     await pacing.start()
-    async def use(slot):
+    async def use(site):
         had = 0
         while had < each:
             before = time.monotonic()
-            wait = await pacing.grant(slot, delay)
+            wait = await pacing.grant(site, delay)
             if wait == 0:
                 had += 1
-                turns.append((slot, before, time.monotonic()))
-                await pacing.over(slot, delay)
+                turns.append((site, before, time.monotonic()))
+                await pacing.over(site, delay)
             await asyncio.sleep(wait)
-    await asyncio.gather(*(use(f"slot{n}") for n in (1, 2) for _ in range(2)))
+    await asyncio.gather(*(use(f"site{n}") for n in (1, 2) for _ in range(2)))
     await pacing.close()
     print(json.dumps(turns))
 
@@ -351,8 +426,8 @@ def test_many_processes(own_redis: RedisServer) -> None:
     ]
     turns = [turn for one in workers for turn in json.loads(one.communicate(timeout=120)[0])]
     assert [one.returncode for one in workers] == [0] * 4
-    for slot in ("slot1", "slot2"):
-        times = sorted((before, after) for name, before, after in turns if name == slot)
+    for site in ("site1", "site2"):
+        times = sorted((before, after) for name, before, after in turns if name == site)
         # Of four workers, in two tasks each.
         assert len(times) == 4 * 2 * each
         # Each was granted at some time between the two.

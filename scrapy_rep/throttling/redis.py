@@ -1,20 +1,21 @@
 """Whose turn it is to send a request, over all workers that share a Redis.
 
-Here may live: what is known of each download slot, and how many workers there are.
-Here may not live: what delay a slot has, and how a worker waits.
+Here may live: what is known of each site, and how many workers there are. Here may not
+live: what delay a site asks for, and how a worker waits.
 
 =====================  ====================================================================
 key, after the prefix
 =====================  ====================================================================
-``turn:SLOT``          when the last request was sent, when somebody was told to ask next,
-                       until when a turn is held (ms since the epoch, by Redis' clock), and
-                       by which worker
+``turn:SITE``          when the last request was sent, and the last one before the turn that
+                       is held, when somebody was told to ask next, until when the turn is
+                       held (ms since the epoch, by Redis' clock), and by which worker
 ``workers``            a sorted set: workers, and when each was heard of last
 =====================  ====================================================================
 
-Nothing is reserved: a turn is granted when it is used. Who has it holds it until it
-says that its request is over, so a request that is slow to get to its server is not
-overtaken. A worker that dies holds one for :data:`HELD_FOR`.
+Nothing is reserved: a turn is granted when it is used. The worker that has it says now and
+then that it holds it still, and at last that its request is over or was not sent. So no
+other request overtakes one that is slow to get to its server. A worker that dies holds its
+turn for :data:`HELD_FOR`.
 """
 
 from __future__ import annotations
@@ -24,36 +25,36 @@ import secrets
 
 from redis.asyncio import Redis
 
-from .base import StoreError
-from .redis_client import RedisClient
-from .redis_lua import SERVER_TIME, TEXT, milliseconds, script
-from .redis_url import RedisUrl
+from scrapy_rep.stores.base import StoreError
+from scrapy_rep.stores.redis_client import RedisClient
+from scrapy_rep.stores.redis_lua import SERVER_TIME, TEXT, milliseconds, script
+from scrapy_rep.stores.redis_url import RedisUrl
 
 #: Seconds after which a worker that has not been heard of does not count.
 GONE_AFTER = 30.0
 #: Seconds that nobody is told to wait for longer before asking again.
 LONGEST_WAIT = 60.0
-#: Seconds for which a request is waited for that is not known to be over.
+#: Seconds for which a turn is held after the worker that has it was heard of last.
 HELD_FOR = 30.0
 
 # Seconds between two signs of life.
 _BEAT = 10.0
-# Seconds that a slot is known for after its last request, or its delay if that is
+# Seconds that a site is known for after its last request, or its delay if that is
 # longer: somebody may have a longer one by then.
 _KEPT = 60.0
 
-_SLOT = """
-local function slot(key)
-  local pattern = '^(%d+) (%d+) (%d+) (%x*)$'
-  local last, ask, till, holder = string.match(text(key, 100) or '', pattern)
-  return tonumber(last), tonumber(ask), tonumber(till), holder
+_SITE = """
+local function site(key)
+  local pattern = '^(%d+) (%d+) (%d+) (%d+) (%x*)$'
+  local last, before, ask, till, holder = string.match(text(key, 120) or '', pattern)
+  return tonumber(last), tonumber(before), tonumber(ask), tonumber(till), holder
 end
-local function keep(key, last, ask, till, holder, ms)
-  local value = string.format('%.0f %.0f %.0f %s', last, ask, till, holder)
+local function keep(key, last, before, ask, till, holder, ms)
+  local value = string.format('%.0f %.0f %.0f %.0f %s', last, before, ask, till, holder)
   redis.call('SET', key, value, 'PX', string.format('%.0f', ms))
 end
 """
-# Where nothing is known of a slot, a request may have been sent just before all was
+# Where nothing is known of a site, a request may have been sent just before all was
 # forgotten, and its robots.txt was perhaps fetched just now. What is in the future is
 # from before the clock was set back, or not ours: one delay from now is right whatever
 # it was. Who asks has no request under way, so holds no turn any more.
@@ -61,34 +62,47 @@ _GRANT = f"""
 local workers = redis.pcall('ZCARD', KEYS[2])
 if type(workers) ~= 'number' then workers = 0 end
 local time, delay, name = now(), tonumber(ARGV[1]), ARGV[3]
-local last, ask, till, holder = slot(KEYS[1])
-if not last then last, ask, till, holder = time, 0, 0, '' end
+local last, before, ask, till, holder = site(KEYS[1])
+if not last then last, before, ask, till, holder = time, time, 0, 0, '' end
 if ARGV[2] ~= '' then last = math.max(last, time - tonumber(ARGV[2])) end
 if last > time then last = time end
 local held = holder ~= name and time < till and till <= time + {HELD_FOR * 1000:.0f}
 if not held then till, holder = 0, '' end
 local kept = {_KEPT * 1000:.0f} + delay
 if not held and last + delay <= time then
-  keep(KEYS[1], time, time + delay, time + {HELD_FOR * 1000:.0f}, name, kept)
+  keep(KEYS[1], time, last, time + delay, time + {HELD_FOR * 1000:.0f}, name, kept)
   return {{0, workers}}
 end
 -- A request that is under way is over now at the earliest.
 local free = (held and time or last) + delay
 local latest = time + {LONGEST_WAIT * 1000:.0f}
 if ARGV[4] ~= '' and not held then
-  keep(KEYS[1], last, ask, till, holder, kept)
+  keep(KEYS[1], last, before, ask, till, holder, kept)
   return {{math.min(free, latest) - time, workers}}
 end
 -- Each is told another time, or all would ask at once.
 ask = math.min(math.max(ask, free), latest)
-keep(KEYS[1], last, ask + delay, till, holder, kept)
+keep(KEYS[1], last, before, ask + delay, till, holder, kept)
 return {{ask - time, workers}}
 """
 _SENT = f"""
-local time, last, ask, till, holder = now(), slot(KEYS[1])
+local time, last, before, ask, till, holder = now(), site(KEYS[1])
 if not last then ask, till, holder = 0, 0, '' end
 if holder == ARGV[2] then till, holder = 0, '' end
-keep(KEYS[1], time, ask, till, holder, {_KEPT * 1000:.0f} + tonumber(ARGV[1]))
+keep(KEYS[1], time, time, ask, till, holder, {_KEPT * 1000:.0f} + tonumber(ARGV[1]))
+return {{0}}
+"""
+_HOLDING = f"""
+local time, last, before, ask, till, holder = now(), site(KEYS[1])
+if holder ~= ARGV[2] then return {{0}} end
+till = time + {HELD_FOR * 1000:.0f}
+keep(KEYS[1], time, before, ask, till, holder, {_KEPT * 1000:.0f} + tonumber(ARGV[1]))
+return {{0}}
+"""
+_UNUSED = f"""
+local last, before, ask, till, holder = site(KEYS[1])
+if holder ~= ARGV[2] then return {{0}} end
+keep(KEYS[1], before, before, ask, 0, '', {_KEPT * 1000:.0f} + tonumber(ARGV[1]))
 return {{0}}
 """
 _BEATING = f"""
@@ -105,7 +119,7 @@ return {{redis.call('ZCARD', KEYS[1])}}
 """
 
 
-class RedisPacing:
+class RedisTurns:
     """Grants turns to the workers that share the Redis of *url*.
 
     *server_time* is Lua for the time that all go by. Methods raise
@@ -117,7 +131,7 @@ class RedisPacing:
     def __init__(self, url: RedisUrl, server_time: str = SERVER_TIME) -> None:
         self._prefix = url.prefix
         self._workers_key = f"{url.prefix}workers"
-        self._lua = server_time + TEXT + _SLOT
+        self._lua = server_time + TEXT + _SITE
         self._name = secrets.token_hex(8)
         self._workers = 1
         self._client = RedisClient(url, self._beat, greet_every=_BEAT)
@@ -132,15 +146,15 @@ class RedisPacing:
         await self._client.ready()
 
     async def grant(
-        self, slot: str, delay: float, since: float | None = None, *, told: bool = False
+        self, site: str, delay: float, since: float | None = None, *, told: bool = False
     ) -> float:
         """How many seconds to wait from now, and then ask again; 0.0: it is our turn now.
 
-        Turns in *slot* are *delay* seconds apart, from the end of one to the start of
-        the next. A turn is to be given back with :meth:`over`. *since* is how many
-        seconds ago this worker has sent its last request, where it knows: Redis may
-        have forgotten, or not have been told. *told*: this is asked when it was told
-        to, so it goes before those who ask for the first time.
+        Turns at *site* are *delay* seconds apart, from the end of one to the start of
+        the next. A turn is held by calls of :meth:`hold`, and ends with :meth:`over` or
+        :meth:`unused`. *since* is how many seconds ago this worker has sent its last
+        request, where it knows: Redis may have forgotten, or not have been told. *told*:
+        this is asked when it was told to, so it goes before those who ask for the first time.
         """
         arguments = (
             milliseconds(delay),
@@ -148,21 +162,29 @@ class RedisPacing:
             self._name,
             "told" if told else "",
         )
-        keys = [self._key(slot), self._workers_key]
+        keys = [self._key(site), self._workers_key]
         wait, workers = await self._client.run(script(self._lua + _GRANT, keys, *arguments))
         self._workers = max(int(workers), 1)
         return float(wait) / 1000
 
-    async def over(self, slot: str, delay: float) -> None:
-        """The request of our turn is over: the next turn is *delay* seconds later."""
-        await self._sent(slot, delay, self._name)
+    async def hold(self, site: str, delay: float) -> None:
+        """Our turn is not over yet; to be said again within :data:`HELD_FOR`."""
+        await self._say(_HOLDING, site, delay, self._name)
 
-    async def sent(self, slot: str, delay: float) -> None:
+    async def unused(self, site: str, delay: float) -> None:
+        """We give our turn back, and have sent nothing: the next turn is at once."""
+        await self._say(_UNUSED, site, delay, self._name)
+
+    async def over(self, site: str, delay: float) -> None:
+        """The request of our turn is over: the next turn is *delay* seconds later."""
+        await self._say(_SENT, site, delay, self._name)
+
+    async def sent(self, site: str, delay: float) -> None:
         """A request has been sent that nobody was asked about.
 
         The next turn is *delay* seconds later at the earliest; who has one keeps it.
         """
-        await self._sent(slot, delay, "")
+        await self._say(_SENT, site, delay, "")
 
     async def close(self) -> None:
         """Close the connections, and do not count as a worker any more."""
@@ -176,12 +198,12 @@ class RedisPacing:
         (workers,) = await script(self._lua + _BEATING, [self._workers_key], self._name)(redis)
         self._workers = int(workers)
 
-    async def _sent(self, slot: str, delay: float, holder: str) -> None:
+    async def _say(self, lua: str, site: str, delay: float, holder: str) -> None:
         arguments = (milliseconds(delay), holder)
-        await self._client.run(script(self._lua + _SENT, [self._key(slot)], *arguments))
+        await self._client.run(script(self._lua + lua, [self._key(site)], *arguments))
 
-    def _key(self, slot: str) -> str:
-        return f"{self._prefix}turn:{slot}"
+    def _key(self, site: str) -> str:
+        return f"{self._prefix}turn:{site}"
 
     async def _leave(self, redis: Redis) -> None:
         await redis.zrem(self._workers_key, self._name)
