@@ -14,7 +14,7 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import Deferred, succeed
 
 from scrapy_rep.exceptions import CrawlStopping
-from scrapy_rep.holding.concurrency import Places
+from scrapy_rep.holding.concurrency import ConcurrencyLimit
 from scrapy_rep.observers.observer import Observers
 from scrapy_rep.observers.stats import count, observe_duration
 from scrapy_rep.parsers.chain import CheckedRules, ParserChain
@@ -87,10 +87,10 @@ class PolicyCache:
         crawler: Crawler,
         settings: RepSettings,
         clock: Callable[[], float],
-        places: Places | None = None,
+        places: ConcurrencyLimit | None = None,
         observers: Observers | None = None,
     ) -> None:
-        places = places or Places(crawler)
+        places = places or ConcurrencyLimit.from_crawler(crawler)
         self._crawler = crawler
         self._observers = observers or Observers(crawler)
         self._settings = settings

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from scrapy_rep.holding.concurrency import Places
+    from scrapy_rep.holding.concurrency import ConcurrencyLimit
     from scrapy_rep.settings import RepSettings
 
 # Where the signals of the engine find the download that a request is for.
@@ -61,7 +61,7 @@ _HANDLER_GRACE = 1.0
 class RobotsTxtFetcher:
     """Downloads robots.txt files for one crawl."""
 
-    def __init__(self, crawler: Crawler, settings: RepSettings, places: Places) -> None:
+    def __init__(self, crawler: Crawler, settings: RepSettings, places: ConcurrencyLimit) -> None:
         self._crawler = crawler
         self._settings = settings
         self._places = places
@@ -256,7 +256,9 @@ class _Download:
     of 20 s, a host would be unreachable for no fault of its own.
     """
 
-    def __init__(self, crawler: Crawler, places: Places, limit: int, seconds: float) -> None:
+    def __init__(
+        self, crawler: Crawler, places: ConcurrencyLimit, limit: int, seconds: float
+    ) -> None:
         self._crawler = crawler
         self._places = places
         # From when the downloader has it until it leaves: never longer than it has a
@@ -327,7 +329,7 @@ class _Download:
         self.encodings = []
         self._loan.close()
         if not self._given_up:
-            self._loan.enter_context(self._places.lend())
+            self._loan.enter_context(self._places.released())
         assert self._timer is not None
         self._timer.cancel()
         self._timer = call_later(0, self._look_whether_queued, request)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from scrapy import Request
 from twisted.internet.defer import Deferred
 
-from scrapy_rep.holding.concurrency import Places
+from scrapy_rep.holding.concurrency import ConcurrencyLimit
 from scrapy_rep.observers.stats import count
 from scrapy_rep.rep.text import printable
 from scrapy_rep.rep.urls import Origin
@@ -59,7 +59,7 @@ class Pacing:
         crawler: Crawler,
         settings: RepSettings,
         clock: Callable[[], float],
-        places: Places,
+        places: ConcurrencyLimit,
     ) -> None:
         self._crawler = crawler
         self._settings = settings

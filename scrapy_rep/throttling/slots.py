@@ -16,7 +16,7 @@ from scrapy.utils.asyncio import call_later
 from scrapy.utils.python import global_object_name
 from twisted.internet.defer import Deferred
 
-from scrapy_rep.holding.concurrency import LOOK, Places
+from scrapy_rep.holding.concurrency import LOOK, ConcurrencyLimit
 from scrapy_rep.rep.urls import InvalidURL, Origin
 from scrapy_rep.settings import PacedBy
 
@@ -58,7 +58,7 @@ class SlotPacer:
     wait for it.
     """
 
-    def __init__(self, crawler: Crawler, settings: RepSettings, places: Places) -> None:
+    def __init__(self, crawler: Crawler, settings: RepSettings, places: ConcurrencyLimit) -> None:
         self._crawler = crawler
         self._settings = settings
         #: Those who wait for their turn, by the key of their slot.
