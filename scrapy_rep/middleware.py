@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from typing import TYPE_CHECKING
 
 from scrapy import Request, signals
@@ -18,9 +18,9 @@ from scrapy_rep.exceptions import ConfigurationError, CrawlStopping, RobotsForbi
 from scrapy_rep.holding.concurrency import ConcurrencyLimit
 from scrapy_rep.holding.hold_queue import HoldQueue
 from scrapy_rep.holding.returns import HELD_SINCE, RETURNED, Arrival
-from scrapy_rep.observers.enabled import enabled_observers
-from scrapy_rep.observers.observer import Observers
+from scrapy_rep.observers.observer import Observer, Observers
 from scrapy_rep.observers.stats import count
+from scrapy_rep.observers.summary import Summary
 from scrapy_rep.policies.cache import PolicyCache, steady
 from scrapy_rep.policies.fetcher import is_fetch, stop_clock
 from scrapy_rep.rep.agents import Agents
@@ -298,6 +298,24 @@ class RepMiddleware:
         count(self._crawler, f"robotstxt/forbidden/{verdict.reason.value}")
         self._observers.on_decision(request, policy, agents, verdict)
         return RobotsForbidden(verdict)
+
+
+def enabled_observers(
+    crawler: Crawler, settings: RepSettings, clock: Callable[[], float]
+) -> Iterator[Observer]:
+    """The observers that a crawl has, by its settings."""
+    yield Summary(crawler)
+    # Most crawls do without these, and without what they import.
+    recorder = None
+    if settings.report is not None:
+        from scrapy_rep.observers.report.recorder import Recorder
+
+        recorder = Recorder(crawler, settings, settings.report, clock)
+        yield recorder
+    if settings.compare_with:
+        from scrapy_rep.parsers.shadow import ShadowParsers
+
+        yield ShadowParsers(crawler, settings, recorder)
 
 
 def _asking(url: str) -> Request | Verdict:

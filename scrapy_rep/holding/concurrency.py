@@ -316,7 +316,7 @@ class ConcurrencyLimit:
     @property
     def _total(self) -> int:
         """The limit, raised by what is released; 0 for a downloader without a limit."""
-        return self._engine.total_concurrency + self._withheld
+        return self._engine.concurrency + self._withheld
 
     def _raise(self, number: int) -> None:
         if self._total:

@@ -63,7 +63,7 @@ class ManualEngine:
     """The facts of an engine whose downloader is limited to *concurrency* requests."""
 
     def __init__(self, concurrency: int) -> None:
-        self.total_concurrency = concurrency
+        self.concurrency = concurrency
         self.active: set[Request] = set()
         #: Keys of download slots in which a request would not start at once.
         self.busy: set[str] = set()
@@ -78,11 +78,11 @@ class ManualEngine:
     @property
     def room(self) -> int:
         """How many requests the engine would take from the scheduler."""
-        return self.total_concurrency - len(self.active)
+        return self.concurrency - len(self.active)
 
     def raise_concurrency(self, number: int) -> None:
         if number:
-            self.total_concurrency += number
+            self.concurrency += number
             self.looks_for_work += 1
 
     def keep_open(self, seconds: float) -> None:

@@ -106,7 +106,7 @@ async def test_reacquired_where_there_is_room(crawl: Manual) -> None:
     await crawl.loop.step()
     assert held.went_on
     assert held.permit.state is State.COUNTED
-    assert crawl.engine.total_concurrency == 2
+    assert crawl.engine.concurrency == 2
     assert crawl.engine.room == 0
 
 
@@ -116,7 +116,7 @@ async def test_a_permit_that_was_never_released_is_reacquired_at_once(crawl: Man
     with crawl.limit.permit() as permit:
         await permit.reacquire(Request("http://a/"))
         assert permit.state is State.COUNTED
-    assert crawl.engine.total_concurrency == 2
+    assert crawl.engine.concurrency == 2
 
 
 @pytest_twisted.ensureDeferred
@@ -129,7 +129,7 @@ async def test_reacquired_when_a_response_has_been_received(crawl: Manual) -> No
     crawl.leave(one)
     await crawl.loop.step()
     assert held.went_on
-    assert crawl.engine.total_concurrency == 2
+    assert crawl.engine.concurrency == 2
 
 
 @pytest_twisted.ensureDeferred
@@ -184,7 +184,7 @@ async def test_closed_in_every_state(state: State) -> None:
         assert permit.state is State.CLOSED
         await crawl.loop.step()
         # Nothing is withheld for it any more.
-        assert crawl.engine.total_concurrency == 2
+        assert crawl.engine.concurrency == 2
         assert not crawl.limit.is_short
         if state is State.RETURNING:
             assert not returning.called
@@ -218,7 +218,7 @@ async def test_the_downloader_gets_nothing_new_while_held_requests_could_go_on(
     await crawl.loop.step()
     assert held[2].went_on
     assert not crawl.limit.is_short
-    assert crawl.engine.total_concurrency == 2
+    assert crawl.engine.concurrency == 2
 
 
 @pytest_twisted.ensureDeferred
@@ -288,7 +288,7 @@ async def test_requests_of_components_need_no_room(crawl: Manual) -> None:
     held = crawl.hold(callback=NO_CALLBACK).reacquire()
     await crawl.loop.step()
     assert held.went_on
-    assert crawl.engine.total_concurrency == 2
+    assert crawl.engine.concurrency == 2
 
 
 @pytest_twisted.ensureDeferred
@@ -326,8 +326,8 @@ async def test_a_robots_txt_in_its_slot_is_no_reason_to_wait(crawl: Manual) -> N
 @pytest_twisted.ensureDeferred
 async def test_a_fetch_takes_no_concurrency(crawl: Manual) -> None:
     with crawl.limit.released():
-        assert crawl.engine.total_concurrency == 3
-    assert crawl.engine.total_concurrency == 2
+        assert crawl.engine.concurrency == 3
+    assert crawl.engine.concurrency == 2
 
 
 @pytest_twisted.ensureDeferred
@@ -376,4 +376,4 @@ async def test_a_downloader_without_a_limit(crawl: Manual) -> None:
         held = crawl.hold().reacquire()
         await crawl.loop.step()
         assert held.went_on
-        assert crawl.engine.total_concurrency == 0
+        assert crawl.engine.concurrency == 0

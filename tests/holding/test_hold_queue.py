@@ -30,6 +30,10 @@ def origin(name: object) -> Origin:
     return Origin("http", f"{name}.example", 80)
 
 
+def never() -> Deferred[str]:
+    return Deferred()
+
+
 class Manual:
     """A queue of *size*, for a crawl whose loop is the test's."""
 
@@ -204,7 +208,7 @@ async def test_what_has_come_need_not_be_waited_for(stack: ExitStack) -> None:
     held = crawl.hold()
     assert await held.wait(succeed("at once")) == "at once"
     # Nothing was released for that.
-    assert crawl.engine.total_concurrency == 2
+    assert crawl.engine.concurrency == 2
 
 
 @pytest_twisted.ensureDeferred
@@ -212,15 +216,15 @@ async def test_concurrency_is_released_while_a_request_waits(stack: ExitStack) -
     crawl = Manual(stack, 100)
     event = crawl.wait("a", held := crawl.hold())
     await crawl.loop.step()
-    assert crawl.engine.total_concurrency == 3
+    assert crawl.engine.concurrency == 3
     event.callback("came")
     await crawl.loop.step()
     await held.reacquire()
-    assert crawl.engine.total_concurrency == 2
+    assert crawl.engine.concurrency == 2
     # Again for whatever it has to wait for then.
     crawl.start("b", lambda: held.sleep(5))
     await crawl.loop.step()
-    assert crawl.engine.total_concurrency == 3
+    assert crawl.engine.concurrency == 3
     await crawl.loop.step(5)
     assert crawl.results == {"a": "came", "b": True}
 
@@ -271,11 +275,11 @@ async def test_without_room_a_request_goes_back_at_once_the_first_time(stack: Ex
     crawl = Manual(stack, 1)
     crawl.hold()
     held = crawl.hold()
-    assert await held.wait(Deferred()) is None
+    assert await held.wait(never()) is None
     assert not await held.sleep(0)
     # What has come is used all the same.
     assert await held.wait(succeed("came")) == "came"
-    assert crawl.engine.total_concurrency == 2
+    assert crawl.engine.concurrency == 2
 
 
 @pytest_twisted.ensureDeferred
@@ -303,7 +307,7 @@ async def test_some_of_these_release_their_concurrency_and_the_rest_does_not(
     for number in range(30):
         crawl.wait(number, crawl.hold(arrival=AGAIN))
     await crawl.loop.step()
-    assert crawl.engine.total_concurrency == 2 + 16
+    assert crawl.engine.concurrency == 2 + 16
 
 
 @pytest_twisted.ensureDeferred
@@ -322,7 +326,7 @@ async def test_these_leave_when_a_held_request_needs_concurrency(stack: ExitStac
     assert crawl.limit.is_short
     assert [crawl.results[number] for number in range(20)] == [None] * 20
     # And those that come then do not stay.
-    assert await crawl.hold("dead", arrival=AGAIN).wait(Deferred()) is None
+    assert await crawl.hold("dead", arrival=AGAIN).wait(never()) is None
 
 
 @pytest_twisted.ensureDeferred
@@ -333,7 +337,7 @@ async def test_a_component_that_asks_again_gets_an_answer(stack: ExitStack) -> N
     await crawl.loop.step(100 * BRIEFLY)
     assert crawl.results == {}
     # The crawl does not ask for ever more of them meanwhile.
-    assert crawl.engine.total_concurrency == 2
+    assert crawl.engine.concurrency == 2
     event.callback("came")
     await crawl.loop.step()
     assert crawl.results == {"media": "came"}
@@ -358,9 +362,9 @@ async def test_a_stop_wakes_whoever_waits(stack: ExitStack) -> None:
     await crawl.loop.step(LOOK)
     assert crawl.results == {"time": False, "event": None, "turn": False, "media": None}
     # And nobody begins to wait.
-    assert await held.wait(Deferred()) is None
+    assert await held.wait(never()) is None
     assert not await held.sleep(5)
-    assert await crawl.hold("late").wait(Deferred()) is None
+    assert await crawl.hold("late").wait(never()) is None
 
 
 @pytest_twisted.ensureDeferred

@@ -28,7 +28,7 @@ def clock(caplog: pytest.LogCaptureFixture) -> Clock:
 def test_after_ten_seconds_and_each_minute(clock: Clock, caplog: pytest.LogCaptureFixture) -> None:
     progress = Progress(None, clock)
     progress.begin(SLOW)
-    lines = []
+    lines: list[int] = []
     for second in range(132):
         clock.now = 1_000.0 + second
         if second == 5:
