@@ -25,13 +25,24 @@ logger = logging.getLogger(__name__)
 
 _SCHEMES = ("http", "https")
 
-#: What works less well without each name, for the warning at the start.
+_HELD_KEEP_CONCURRENCY = "held requests keep their share of CONCURRENT_REQUESTS"
+_MAY_BE_LOST = "held requests may be lost when the crawl stops"
+
+#: What works less well without each name, for the warning at the start. A name without which
+#: only time is lost, such as that of :func:`has_no_headers`, is not in it.
 _CONSEQUENCES = {
+    "engine.running": "held requests do not return to the scheduler when the crawl stops",
     "engine._slot": "held requests do not return to the scheduler when the crawl stops",
-    "downloader.total_concurrency": "held requests keep their share of CONCURRENT_REQUESTS",
-    "downloader.active": "held requests keep their share of CONCURRENT_REQUESTS",
+    "engine._slot.closing": "held requests do not return to the scheduler when the crawl stops",
+    "engine._slot.add_request": _MAY_BE_LOST,
+    "engine._slot.remove_request": _MAY_BE_LOST,
+    "engine._slot.nextcall": "the engine looks for work late when a request is held",
+    "downloader.total_concurrency": _HELD_KEEP_CONCURRENCY,
+    "downloader.active": _HELD_KEEP_CONCURRENCY,
     "downloader.slots": "robots.txt requests wait behind the pages in their download slot",
     "downloader.get_slot_key": "download_slot in meta is ignored when requests are throttled",
+    "downloader.handlers._get_handler": "hanging robots.txt requests may take all connections "
+    "of the download handlers for httpx and aiohttp",
 }
 
 
@@ -42,16 +53,25 @@ class Engine:
         self._crawler = crawler
 
     def missing(self) -> list[str]:
-        """The names that this crawl lacks, of those that :mod:`scrapy_rep.engine` uses."""
-        engine, downloader = self._engine, self._downloader
-        found = {
-            "engine._slot": hasattr(engine, "_slot"),
-            "downloader.total_concurrency": hasattr(downloader, "total_concurrency"),
-            "downloader.active": hasattr(downloader, "active"),
-            "downloader.slots": hasattr(downloader, "slots"),
-            "downloader.get_slot_key": hasattr(downloader, "get_slot_key"),
-        }
-        return [name for name, is_there in found.items() if not is_there]
+        """The names that this crawl lacks, of those that :mod:`scrapy_rep.engine` uses.
+
+        Of a name in another that is missing, only the other one.
+        """
+        missing: list[str] = []
+        for name in _CONSEQUENCES:
+            inside = name.rpartition(".")[0]
+            if inside not in missing and not self._has(name):
+                missing.append(name)
+        return missing
+
+    def _has(self, name: str) -> bool:
+        first, *rest = name.split(".")
+        found = self._engine if first == "engine" else self._downloader
+        for part in rest:
+            if not hasattr(found, part):
+                return False
+            found = getattr(found, part)
+        return True
 
     def warn(self) -> None:
         """Log one warning that names what is missing, and what works less well without it."""
@@ -66,62 +86,78 @@ class Engine:
 
     @property
     def _engine(self) -> Any:
+        """``crawler.engine``, documented; but for ``download_async``, its names are not."""
         return self._crawler.engine
 
     @property
     def _downloader(self) -> Any:
+        """``engine.downloader``, as DOWNLOADER names it; ``None`` where there is none."""
         return getattr(self._crawler.engine, "downloader", None)
 
     # -- the crawl's end -----------------------------------------------------------
 
     @property
     def _slot(self) -> Any:
-        """``engine._slot`` (since 2.14; ``engine.slot`` before): the engine's own requests.
-
-        Scrapy has no signal for the begin of a stop. Without it, a stop is noticed when the
-        engine no longer runs.
-        """
+        """``engine._slot`` (since 2.14; ``engine.slot`` before): the engine's own requests."""
         return getattr(self._engine, "_slot", None)
 
     @property
     def is_closing(self) -> bool:
-        """Whether the crawl is about to stop, and waits for requests under way."""
-        slot = self._slot
-        return not self._engine.running or bool(getattr(slot, "closing", None))
+        """Whether the crawl is about to stop, and waits for requests under way.
+
+        By ``engine.running`` (false as soon as a process is told to stop) and
+        ``engine._slot.closing`` (set by ``close_spider``; both older than 2.14): Scrapy has no
+        signal for the begin of a stop. Without them, the crawl ends when what its requests
+        wait for has come.
+        """
+        closing = getattr(self._slot, "closing", None)
+        return not getattr(self._engine, "running", True) or bool(closing)
 
     def keep_open(self, seconds: float) -> None:
         """Let the crawl end only after *seconds*.
 
-        Between two steps of a request that returns to the scheduler, the engine counts no
-        request under way, and a crawl that waits for the last one would end.
+        By ``engine._slot.add_request`` and ``remove_request`` (older than 2.14). Between two
+        steps of a request that returns to the scheduler, the engine counts no request under
+        way, and a crawl that waits for the last one would end. Without them, it may.
         """
-        slot = self._slot
-        if slot is not None:
+        add = getattr(self._slot, "add_request", None)
+        remove = getattr(self._slot, "remove_request", None)
+        if add is not None and remove is not None:
             placeholder = Request("data:,")
-            slot.add_request(placeholder)
-            call_later(seconds, slot.remove_request, placeholder)
+            add(placeholder)
+            call_later(seconds, remove, placeholder)
 
     # -- concurrency ---------------------------------------------------------------
 
     @property
-    def total_concurrency(self) -> int:
-        """``downloader.total_concurrency``: the downloader's limit; 0 where it has none."""
+    def concurrency(self) -> int:
+        """``downloader.total_concurrency`` (older than 2.14): the downloader's limit.
+
+        0 where it has none, and where what counts against it is not known: held requests
+        then keep their share of CONCURRENT_REQUESTS.
+        """
+        if not hasattr(self._downloader, "active"):
+            return 0
         return int(getattr(self._downloader, "total_concurrency", 0))
 
     def raise_concurrency(self, number: int) -> None:
         """Raise the downloader's concurrency limit by *number*, which may be negative.
 
-        And have the engine look for work, which it otherwise does every five seconds.
+        And have the engine look for work, by ``engine._slot.nextcall`` (older than 2.14).
+        Without that, it looks every five seconds, and whenever a request ends.
         """
-        if number and hasattr(self._downloader, "total_concurrency"):
+        if number and self.concurrency:
             self._downloader.total_concurrency += number
-            slot = self._slot
-            if slot is not None:
-                slot.nextcall.schedule()
+            nextcall = getattr(self._slot, "nextcall", None)
+            if nextcall is not None:
+                nextcall.schedule()
 
     @property
     def active_count(self) -> int:
-        """How many requests are with the downloader, from its first middleware to its last."""
+        """``downloader.active`` (older than 2.14): how many requests are with the downloader.
+
+        From its first middleware to its last. See :attr:`concurrency`.
+        """
         return len(getattr(self._downloader, "active", ()))
 
     def is_active(self, request: Request) -> bool:
@@ -145,22 +181,37 @@ class Engine:
     # -- download slots ------------------------------------------------------------
 
     def slot_key(self, request: Request) -> str | None:
-        """``downloader.get_slot_key(request)`` (public name since 2.12); ``None`` without it."""
+        """``downloader.get_slot_key(request)`` (since 2.12): in which slot *request* would be.
+
+        Without it, ``None``: all requests are taken for those of one slot.
+        """
         key_of = getattr(self._downloader, "get_slot_key", None)
         return None if key_of is None else str(key_of(request))
 
     def slot_is_free(self, key: str | None) -> bool:
-        """Whether a request would start at once in the download slot *key*."""
+        """Whether a request would start at once in the download slot *key*.
+
+        By ``slot.queue`` and ``slot.free_transfer_slots()`` (older than 2.14). Without them,
+        and without slots, it would.
+        """
         slot = self._download_slot(key)
-        return slot is None or (not slot.queue and slot.free_transfer_slots() > 0)
+        free = getattr(slot, "free_transfer_slots", None)
+        return not getattr(slot, "queue", ()) and (free is None or free() > 0)
 
     def queue_position(self, request: Request) -> int | None:
-        """How many requests are before *request* in its download slot; ``None`` once it is sent."""
+        """How many requests are before *request* in its download slot; ``None`` once it is sent.
+
+        By ``slot.queue``, pairs of a request and what it waits for. Without it, a request
+        counts as sent as soon as the downloader has it.
+        """
         queue = self._queue_of(request)
         return next((n for n, (queued, _) in enumerate(queue) if queued is request), None)
 
     def move_to_front(self, request: Request) -> None:
-        """Have *request* be the next one of its download slot, in whose queue it waits."""
+        """Have *request* be the next one of its download slot, in whose queue it waits.
+
+        Without ``slot.queue``, it waits behind the pages that came before.
+        """
         position = self.queue_position(request)
         if position:
             queue = self._queue_of(request)
@@ -170,15 +221,19 @@ class Engine:
 
     def _queue_of(self, request: Request) -> deque[tuple[Request, Any]]:
         slot = self._download_slot(request.meta.get("download_slot"))
-        return deque() if slot is None else slot.queue
+        return getattr(slot, "queue", deque())
 
     def _download_slot(self, key: str | None) -> Any:
+        """``downloader.slots`` (older than 2.14): by host, what is sent and what waits there."""
         return getattr(self._downloader, "slots", {}).get(key)
 
     # -- download handlers -----------------------------------------------------------
 
     def widen_pools(self, connections: int) -> int:
         """Make room for *connections* more in the handlers, before the first one is open.
+
+        By ``downloader.handlers._get_handler`` (older than 2.14), and by names of handlers:
+        see :func:`_widen`.
 
         The handlers for httpx and aiohttp (Scrapy 2.15) open as many connections as
         CONCURRENT_REQUESTS says; robots.txt fetches that hang would leave none for pages.
@@ -191,6 +246,7 @@ class Engine:
 
 
 def _widen(handler: Any, connections: int) -> int:
+    """``handler._pool_size_total`` (2.15), in handlers with a limit of their own."""
     pool = getattr(handler, "_pool_size_total", 0)
     if not pool or _widen_aiohttp(handler, connections) or _widen_httpx(handler, connections):
         return connections
@@ -198,6 +254,7 @@ def _widen(handler: Any, connections: int) -> int:
 
 
 def _widen_aiohttp(handler: Any, connections: int) -> bool:
+    """``handler._session.connector._limit`` (2.15), of aiohttp's."""
     connector: Any = getattr(getattr(handler, "_session", None), "connector", None)
     if not hasattr(connector, "_limit"):
         return False
@@ -206,6 +263,7 @@ def _widen_aiohttp(handler: Any, connections: int) -> bool:
 
 
 def _widen_httpx(handler: Any, connections: int) -> bool:
+    """``handler._limits``, ``_default_client`` and ``_make_client`` (2.15), of httpx's."""
     limits: Any = getattr(handler, "_limits", None)
     if not hasattr(limits, "max_connections") or not hasattr(handler, "_default_client"):
         return False

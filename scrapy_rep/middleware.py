@@ -3,64 +3,52 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from enum import Enum, auto
+from collections.abc import Awaitable, Callable, Iterator
 from typing import TYPE_CHECKING
 
-from scrapy import Request
+from scrapy import Request, signals
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.exceptions import NotConfigured
-from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import maybe_deferred_to_future
 from scrapy.utils.python import global_object_name
 from twisted.internet.defer import Deferred
 
+from scrapy_rep.engine import Engine
 from scrapy_rep.exceptions import ConfigurationError, CrawlStopping, RobotsForbidden
-from scrapy_rep.holding.concurrency import Places
-from scrapy_rep.holding.hold_queue import KEPT_SINCE, RETURNED, WaitingRoom, from_scheduler
+from scrapy_rep.holding.concurrency import ConcurrencyLimit
+from scrapy_rep.holding.hold_queue import HoldQueue
+from scrapy_rep.holding.returns import HELD_SINCE, RETURNED, Arrival
 from scrapy_rep.observers.observer import Observer, Observers
 from scrapy_rep.observers.stats import count
 from scrapy_rep.observers.summary import Summary
 from scrapy_rep.policies.cache import PolicyCache, steady
 from scrapy_rep.policies.download import admit, clock_stopped, is_fetch
 from scrapy_rep.rep.agents import Agents
+from scrapy_rep.rep.decision import (
+    Admit,
+    Decision,
+    Hold,
+    Refuse,
+    RequestFacts,
+    decide,
+    verdict_now,
+)
 from scrapy_rep.rep.policy import Policy
 from scrapy_rep.rep.text import printable
-from scrapy_rep.rep.urls import Origin, is_robots_txt
+from scrapy_rep.rep.urls import Origin
 from scrapy_rep.rep.verdict import Reason, Verdict, origin_or_verdict
-from scrapy_rep.settings import (
-    RepSettings,
-    VisitTime,
-    downloader_middlewares,
-    obeys_robotstxt,
-    tokens,
-)
+from scrapy_rep.settings import RepSettings, downloader_middlewares, obeys_robotstxt, tokens
 from scrapy_rep.throttling.pacing import Pacing
 from scrapy_rep.tokens import AgentTokens
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-    from scrapy_rep.holding.concurrency import Loan
+    from scrapy_rep.holding.hold_queue import HeldRequest
 
 logger = logging.getLogger(__name__)
 
 _STOPPING = Verdict(False, Reason.UNREACHABLE, detail="the crawl is stopping")
-
-
-class _Turn(Enum):
-    """How a request has come here."""
-
-    FIRST = auto()
-    #: The scheduler had got it back.
-    HANDED_OUT_AGAIN = auto()
-    #: Somebody who asks the engine by himself, such as a media pipeline, had got it back.
-    ASKED_FOR_AGAIN = auto()
-
-
-# For how many seconds a request waits at most that finds no place in the waiting room, on
-# one of CONCURRENT_REQUESTS, before the scheduler gets it back.
-_PATIENCE = {_Turn.FIRST: 0.0, _Turn.HANDED_OUT_AGAIN: 0.25, _Turn.ASKED_FOR_AGAIN: None}
 
 
 class RepMiddleware:
@@ -84,13 +72,18 @@ class RepMiddleware:
         self._tokens = AgentTokens(self._settings, crawler.spider)
         self._tokens.warn()
         self._clock = clock or steady()
-        self._observers = Observers(crawler, _observers(crawler, self._settings, self._clock))
+        self._terms = self._settings.terms
+        observers = enabled_observers(crawler, self._settings, self._clock)
+        self._observers = Observers(crawler, observers)
         self._observe_allowed = self._observers.observe_allowed
-        places = Places(crawler)
-        # First, so that who waits leaves before there is an answer from fetches given up.
-        self._room = WaitingRoom(crawler, places, self._settings.max_waiting)
-        self._policies = PolicyCache(crawler, self._settings, self._clock, places, self._observers)
-        self._pacing = Pacing(crawler, self._settings, self._clock, places)
+        limit = ConcurrencyLimit.from_crawler(crawler)
+        # First, so that held requests leave before fetches are given up.
+        self._queue = HoldQueue(crawler, limit, self._settings.max_waiting)
+        self._policies = PolicyCache(crawler, self._settings, self._clock, limit, self._observers)
+        self._pacing = Pacing(crawler, self._settings, self._clock, limit)
+        self._limit = limit
+        self._warn = Engine(crawler).warn
+        crawler.signals.connect(self._warn, signals.spider_opened)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> RepMiddleware:
@@ -143,220 +136,158 @@ class RepMiddleware:
 
     def _verdict(self, policy: Policy, asking: Request, agents: Agents | None) -> Verdict:
         agents = self._tokens.of(asking) if agents is None else tokens(agents)
-        return verdict_now(policy, asking.url, agents, self._settings, self._clock())
+        return verdict_now(policy, asking.url, agents, self._terms, self._clock())
 
     # -- requests -----------------------------------------------------------------
 
     def process_request(self, request: Request) -> Awaitable[Request | None] | None:
         """Let *request* through, or raise :exc:`~scrapy_rep.RobotsForbidden`.
 
-        Waits only where the robots.txt has to be fetched first, or where
-        ``REP_UNREACHABLE`` or ``REP_VISIT_TIME`` say that requests are kept.
+        Waits only where :func:`~.decision.decide` says so, or the site is throttled.
         """
         meta = request.meta
         if meta.get("dont_obey_robotstxt"):
-            return self._pace_fetch(request) if is_fetch(request) else None
-        url = request.url
-        policy = self._policies.peek(url)
+            return self._wait_for_turn_of_fetch(request) if is_fetch(request) else None
+        policy = self._policies.peek(request.url)
         if policy is None or RETURNED in meta:
-            return self._process_unknown(request)
-        if policy.allowed(url, self._tokens.of(request)):
-            # Most files ask for nothing else, and most crawls come to none that does.
-            if policy.directives is None and not self._pacing.asked and not self._observe_allowed:
-                return None
-            return self._heed(policy, request)
-        if policy.defers:
-            return self._heed(policy, request)
-        raise self._refused(policy, request)
-
-    def _pace_fetch(self, request: Request) -> Awaitable[Request | None] | None:
-        """Have *request*, for a robots.txt, wait for its turn."""
-        admit(request)
-        pace = self._pacing.admit_fetch(request)
-        if pace is None:
+            return self._process_slowly(request)
+        # The fast path: what decide() says of most requests, found without its values. Most
+        # files ask for no delay, and most crawls come to none that does.
+        if (
+            policy.directives is None
+            and not self._pacing.asked
+            and not self._observe_allowed
+            and policy.allowed(request.url, self._tokens.of(request))
+        ):
             return None
+        return self._execute(policy, policy.origin, request, Arrival.FIRST)
 
-        async def wait(pace: Deferred[None]) -> None:
-            with clock_stopped(request):
-                await maybe_deferred_to_future(pace)
-
-        return wait(pace)
-
-    def _process_unknown(self, request: Request) -> Awaitable[Request | None] | None:
-        """The same where the policy is not at hand."""
+    def _process_slowly(self, request: Request) -> Awaitable[Request | None] | None:
+        """The same where the policy is not at hand, or *request* was given back."""
         origin = origin_or_verdict(request.url)
-        if isinstance(origin, Verdict) and origin.allowed:
-            return None
-        turn = self._turn(request)
-        if isinstance(origin, Verdict):
-            raise self._forbidden(request, origin)
-        policy = self._policies.usable(origin, request)
-        if policy is not None:
-            return self._heed(policy, request, turn)
-        if is_robots_txt(request.url, self._settings.dialect):
-            # Allowed whatever is in it, so not asked for first.
-            return None
-        return self._wait_and_judge(origin, request, turn)
+        arrival = self._queue.arrival(request)
+        if arrival is Arrival.FROM_COMPONENT and self._queue.is_closing:
+            raise self._refused(None, request, Refuse(_STOPPING))
+        policy = None if isinstance(origin, Verdict) else self._policies.usable(origin, request)
+        return self._execute(policy, origin, request, arrival)
 
-    def _turn(self, request: Request) -> _Turn:
-        """How *request* has come here, which is then written on it no longer."""
-        if RETURNED not in request.meta:
-            return _Turn.FIRST
-        if not self._room.has_given_back(request):
-            from_scheduler(request)
-            return _Turn.HANDED_OUT_AGAIN
-        if self._room.is_closing:
-            raise self._forbidden(request, _STOPPING)
-        from_scheduler(request)
-        return _Turn.ASKED_FOR_AGAIN
-
-    def _heed(
-        self, policy: Policy, request: Request, turn: _Turn = _Turn.FIRST
+    def _execute(
+        self, policy: Policy | None, origin: Origin | Verdict, request: Request, arrival: Arrival
     ) -> Awaitable[Request | None] | None:
-        """Judge *request* by all that *policy* says, and wait only if it says so."""
-        if self._seconds_to_keep(policy, request) is not None:
-            return self._wait_and_judge(policy.origin, request, turn)
-        pace = self._judge(policy, request)
-        if pace is not None:
-            return self._wait_and_judge(policy.origin, request, turn, pace)
-        self._let_through(policy, request)
-        return None
+        """Do with *request* what is decided, at once if possible."""
+        decision = self._decide(policy, origin, request)
+        if isinstance(decision, Refuse):
+            raise self._refused(policy, request, decision)
+        turn = None
+        if isinstance(decision, Admit):
+            turn = self._turn(policy, request, decision)
+            if turn is None:
+                self._admitted(policy, request)
+                return None
+        assert isinstance(origin, Origin)
+        return self._hold(origin, request, arrival, turn)
 
-    # -- requests that wait ---------------------------------------------------------
+    def _wait_for_turn_of_fetch(self, request: Request) -> Awaitable[Request | None] | None:
+        """Have *request*, for a robots.txt, wait for its turn where the site is throttled."""
+        admit(request)
+        turn = self._pacing.admit_fetch(request)
+        if turn is None:
+            return None
 
-    async def _wait_and_judge(
-        self, origin: Origin, request: Request, turn: _Turn, pace: Deferred[None] | None = None
+        async def wait(turn: Deferred[None]) -> None:
+            with self._limit.released(), clock_stopped(request):
+                await maybe_deferred_to_future(turn)
+
+        return wait(turn)
+
+    # -- held requests ----------------------------------------------------------------
+
+    async def _hold(
+        self, origin: Origin, request: Request, arrival: Arrival, turn: Deferred[None] | None
     ) -> Request | None:
-        """Judge *request* when all is known, and let it through when it is its turn."""
-        if self._room.has_place_for(origin):
-            with self._room.place(origin) as loan:
-                done = await self._wait(origin, request, None, pace, loan)
-        else:
-            patience = _PATIENCE[turn]
-            with self._room.doorway(patience) as loan:
-                done = await self._wait(origin, request, patience, pace, loan)
-        return None if done else self._room.give_back(request)
+        """Hold *request* until it is admitted; else the scheduler gets it back."""
+        with self._queue.hold(origin, request, arrival) as held:
+            is_admitted = await self._wait_until_admitted(origin, request, held, turn)
+        return None if is_admitted else self._queue.give_back(request)
 
-    async def _wait(
-        self,
-        origin: Origin,
-        request: Request,
-        patience: float | None,
-        pace: Deferred[None] | None,
-        loan: Loan | None,
+    async def _wait_until_admitted(
+        self, origin: Origin, request: Request, held: HeldRequest, turn: Deferred[None] | None
     ) -> bool:
-        """Whether *request* may go on now, with its place back if that is on *loan*.
+        """Wait for what is decided, and decide again; ``False`` if it must leave before.
 
-        ``False`` if the crawl stops before that, or *patience*, in seconds, is over.
+        Its turn may be lost while it waits for concurrency, and the policy may expire
+        meanwhile: so both are asked about again.
         """
         while True:
-            if pace is not None:
-                await self._room.wait(pace, patience=patience)
-                if not pace.called:
-                    pace.cancel()
+            if turn is not None:
+                if not await held.wait_for_turn(turn):
                     return False
-                await _take_back(loan, request)
-            # It may have been a while.
-            policy = await self._known(origin, request, patience)
+                await held.reacquire()
+            policy = await held.wait(self._policies.get(origin, request))
             if policy is None:
                 return False
-            try:
-                if pace is not None and self._pacing.has_turn(request):
-                    self._check(policy, request)
-                    break
-                pace = self._judge(policy, request)
-            except RobotsForbidden:
-                if loan is not None:
-                    await self._room.turn_to_be_refused()
-                raise
-            if pace is None:
-                await _take_back(loan, request)
+            decision = self._decide(policy, origin, request)
+            if isinstance(decision, Refuse):
+                await self._queue.turn_to_be_refused()
+                raise self._refused(policy, request, decision)
+            if isinstance(decision, Hold):
+                if not await self._sleep(decision, request, held):
+                    return False
+            elif turn is not None and self._pacing.has_turn(request):
                 break
-        if self._room.is_closing:
+            else:
+                turn = self._turn(policy, request, decision)
+                if turn is None:
+                    break
+        await held.reacquire()
+        if self._queue.is_closing:
             return False
-        self._let_through(policy, request)
+        self._admitted(policy, request)
         return True
 
-    async def _known(
-        self, origin: Origin, request: Request, patience: float | None
-    ) -> Policy | None:
-        """What holds for *origin* when *request* need not be, or has long enough been, kept.
+    async def _sleep(self, decision: Hold, request: Request, held: HeldRequest) -> bool:
+        """Wait until it is time to decide again; ``False`` if it must leave before."""
+        now = self._clock()
+        if HELD_SINCE not in request.meta:
+            count(self._crawler, "robotstxt/kept_count")
+        # The clock may have been set back since an earlier run of the crawl.
+        request.meta[HELD_SINCE] = min(request.meta.get(HELD_SINCE, now), now)
+        return await held.sleep(max(decision.until - now, 0.0))
 
-        ``None`` if the crawl stops before that, or *patience*, in seconds, is over.
-        """
-        policy = await self._room.wait(self._policies.get(origin, request), patience=patience)
-        while policy is not None:
-            seconds = self._seconds_to_keep(policy, request)
-            if seconds is None:
-                break
-            now = self._clock()
-            if KEPT_SINCE not in request.meta:
-                count(self._crawler, "robotstxt/kept_count")
-            # The clock may have been set back since an earlier run of the crawl.
-            since = request.meta[KEPT_SINCE] = min(request.meta.get(KEPT_SINCE, now), now)
-            left = since + self._settings.max_wait - now
-            if left <= 0:
-                break
-            if patience is not None:
-                await self._room.wait(Deferred(), patience=min(patience, left))
-                return None
-            await self._room.wait(Deferred(), min(seconds, left))
-            if self._room.is_closing:
-                return None
-            policy = await self._room.wait(self._policies.get(origin, request))
-        return policy
-
-    def _seconds_to_keep(self, policy: Policy, request: Request) -> float | None:
-        """How long until there may be news for *request*; ``None`` if it need not be kept."""
-        if policy.defers and not is_robots_txt(request.url, policy.dialect):
-            return max(policy.until - self._clock(), 0.0)
-        if policy.directives is None:
+    def _turn(
+        self, policy: Policy | None, request: Request, decision: Decision
+    ) -> Deferred[None] | None:
+        """What an admitted *request* has to wait for so as to keep the pace that sites ask for."""
+        asks_for_delay = isinstance(decision, Admit) and decision.asks_for_delay
+        if policy is None or not (asks_for_delay or self._pacing.asked):
             return None
-        agents, now = self._tokens.of(request), self._clock()
-        objection = policy.objection(request.url, agents, now)
-        if objection is None or not policy.allowed(request.url, agents):
-            return None
-        return _seconds_until_open(objection, policy, agents, self._settings, now)
-
-    # -- judging --------------------------------------------------------------------
-
-    def _judge(self, policy: Policy, request: Request) -> Deferred[None] | None:
-        """What *request* has to wait for so as to come at the pace that *policy* asks for.
-
-        Raises :exc:`~scrapy_rep.RobotsForbidden` if it must not be made.
-        """
-        self._check(policy, request)
         return self._pacing.admit(policy, request, self._tokens.of(request))
 
-    def _check(self, policy: Policy, request: Request) -> None:
-        agents = self._tokens.of(request)
-        # Or a request that is made from this one's meta would be taken for as old.
-        request.meta.pop(KEPT_SINCE, None)
-        if not policy.allowed(request.url, agents):
-            raise self._refused(policy, request)
-        objection = policy.objection(request.url, agents, self._clock())
-        if objection is not None:
-            raise self._forbidden(request, objection, policy, agents)
+    # -- what is decided --------------------------------------------------------------
 
-    def _let_through(self, policy: Policy, request: Request) -> None:
-        """Show what is let through to those who watch."""
-        if self._observe_allowed:
+    def _decide(
+        self, policy: Policy | None, origin: Origin | Verdict, request: Request
+    ) -> Decision:
+        agents = self._tokens.of(request)
+        facts = RequestFacts(request.url, agents, origin, request.meta.get(HELD_SINCE))
+        decision = decide(policy, facts, self._terms, self._clock())
+        if isinstance(decision, Admit | Refuse):
+            # Or a request that is made from this one's meta would count as held since then.
+            request.meta.pop(HELD_SINCE, None)
+        return decision
+
+    def _admitted(self, policy: Policy | None, request: Request) -> None:
+        """Show an admitted *request* to those who observe these."""
+        if self._observe_allowed and policy is not None:
             agents = self._tokens.of(request)
             verdict = policy.verdict(request.url, agents, now=self._clock())
             self._observers.on_decision(request, policy, agents, verdict)
 
-    def _refused(self, policy: Policy, request: Request) -> RobotsForbidden:
-        agents = self._tokens.of(request)
-        verdict = policy.verdict(request.url, agents, now=self._clock())
-        return self._forbidden(request, verdict, policy, agents)
-
-    def _forbidden(
-        self,
-        request: Request,
-        verdict: Verdict,
-        policy: Policy | None = None,
-        agents: Sequence[str] = (),
+    def _refused(
+        self, policy: Policy | None, request: Request, decision: Refuse
     ) -> RobotsForbidden:
+        agents = self._tokens.of(request) if policy is not None else ()
+        verdict = decision.verdict
         if logger.isEnabledFor(logging.DEBUG):
             logger.debug(
                 "Forbidden by robots.txt: %(request)s is %(verdict)s",
@@ -369,12 +300,12 @@ class RepMiddleware:
         return RobotsForbidden(verdict)
 
 
-def _observers(
+def enabled_observers(
     crawler: Crawler, settings: RepSettings, clock: Callable[[], float]
 ) -> Iterator[Observer]:
-    """Whoever is to see what this crawl learns and decides."""
+    """The observers that a crawl has, by its settings."""
     yield Summary(crawler)
-    # Most crawls do without these.
+    # Most crawls do without these, and without what they import.
     recorder = None
     if settings.report is not None:
         from scrapy_rep.observers.report.recorder import Recorder
@@ -385,38 +316,6 @@ def _observers(
         from scrapy_rep.parsers.shadow import ShadowParsers
 
         yield ShadowParsers(crawler, settings, recorder)
-
-
-async def _take_back(loan: Loan | None, request: Request) -> None:
-    # Who downloads for others, such as media pipelines, is asked by them one at a time.
-    if loan is not None and request.callback is not NO_CALLBACK:
-        await loan.take_back(request)
-
-
-def verdict_now(
-    policy: Policy, url: str, agents: Agents, settings: RepSettings, now: float
-) -> Verdict:
-    """What a request for *url* that *agents* make *now* comes to, by all that a crawl heeds.
-
-    One that would be kept until the site opens counts as allowed.
-    """
-    verdict = policy.verdict(url, agents, now)
-    objection = policy.objection(url, agents, now) if verdict.allowed else None
-    if objection is None or _seconds_until_open(objection, policy, agents, settings, now):
-        return verdict
-    return objection
-
-
-def _seconds_until_open(
-    objection: Verdict, policy: Policy, agents: Agents, settings: RepSettings, now: float
-) -> float | None:
-    """How long requests are kept because of *objection*; ``None`` if they are refused."""
-    waits = settings.visit_time is VisitTime.WAIT
-    if objection.reason is not Reason.VISIT_TIME or not waits:
-        return None
-    seconds = policy.pace(agents).seconds_until_open(now)
-    # What is over before the site opens need not be waited for.
-    return seconds if seconds <= settings.max_wait else None
 
 
 def _asking(url: str) -> Request | Verdict:

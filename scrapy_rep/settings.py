@@ -25,6 +25,7 @@ from scrapy.utils.misc import load_object
 from scrapy_rep.exceptions import ConfigurationError
 from scrapy_rep.observers.report.path import ReportPath, parse_path
 from scrapy_rep.rep.agents import check_token
+from scrapy_rep.rep.decision import CrawlTerms
 from scrapy_rep.rep.dialects import (
     DIALECTS,
     MIN_PARSED_SIZE,
@@ -224,6 +225,11 @@ class RepSettings:
             default_user_agent=_user_agent_header(settings),
             user_agent=settings.get("USER_AGENT"),
         )
+
+    @property
+    def terms(self) -> CrawlTerms:
+        """What decides about requests."""
+        return CrawlTerms(self.dialect, self.max_wait, self.visit_time is VisitTime.WAIT)
 
     def bounds(self, started: float) -> Bounds:
         """What holds for times in a crawl that *started* then."""

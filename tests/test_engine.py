@@ -1,16 +1,136 @@
-"""Connections for fetches, in the download handlers that have a limit of their own."""
+"""The names of Scrapy that are not public: where they are used, and what happens without."""
 
 from __future__ import annotations
 
+import ast
+import logging
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from scrapy import Spider
+from scrapy import Request, Spider
 from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
 from scrapy.utils.test import get_crawler
 
-from scrapy_rep.engine import Engine
+import scrapy_rep
+from scrapy_rep.engine import Engine, has_no_headers
+
+PACKAGE = Path(scrapy_rep.__file__).parent
+#: Names of Scrapy's engine, downloader, download slots, handlers and requests.
+NOT_PUBLIC = {
+    *("_slot", "running", "downloader", "scraper", "inprogress", "nextcall", "add_request"),
+    *("remove_request", "total_concurrency", "active", "slots", "get_slot_key", "handlers"),
+    *("free_transfer_slots", "transferring", "lastseen", "latercall", "per_slot_settings"),
+    *("_get_handler", "_pool_size_total", "_session", "connector", "_limits", "_headers"),
+    *("_default_client", "_make_client", "needs_backout", "randomize_delay", "domain_concurrency"),
+}
+_BY_TEXT = {"getattr", "hasattr", "setattr"}
+#: To be replaced by a throttle that does not know download slots.
+NOT_YET = {"throttling/slots.py"}
+
+
+def names_used(path: Path) -> set[str]:
+    """Of these names, those that *path* uses: as attributes, or as text for getattr()."""
+    used = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Attribute):
+            is_own = isinstance(node.value, ast.Name) and node.value.id in {"self", "cls"}
+            used |= set() if is_own else {node.attr}
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") in _BY_TEXT:
+            used |= {str(a.value) for a in node.args if isinstance(a, ast.Constant)}
+    return used & NOT_PUBLIC
+
+
+def test_no_other_file_uses_them() -> None:
+    files = {path.relative_to(PACKAGE).as_posix(): path for path in PACKAGE.rglob("*.py")}
+    using = {name for name, path in files.items() if names_used(path)}
+    assert using - NOT_YET == {"engine.py"}
+
+
+def test_the_adapter_uses_all_of_them_or_none_is_left_over() -> None:
+    text = (PACKAGE / "engine.py").read_text(encoding="utf-8")
+    own = {*("scraper", "inprogress", "transferring", "lastseen", "latercall", "needs_backout")}
+    own |= {"per_slot_settings", "randomize_delay", "domain_concurrency"}
+    assert {name for name in NOT_PUBLIC - own if name not in text} == set()
+
+
+def scrapys(**downloader: Any) -> Any:
+    """A crawler with the names that are looked for; what is ``None`` it does not have."""
+    names = {
+        "total_concurrency": 16,
+        "active": set(),
+        "slots": {},
+        "get_slot_key": lambda request: "a",
+        "handlers": Handlers(None),
+        **downloader,
+    }
+    slot = SimpleNamespace(
+        closing=None, add_request=print, remove_request=print, nextcall=SimpleNamespace()
+    )
+    engine = SimpleNamespace(
+        running=True,
+        _slot=slot,
+        downloader=SimpleNamespace(**{k: v for k, v in names.items() if v is not None}),
+    )
+    return SimpleNamespace(engine=engine, spider=None)
+
+
+def test_all_are_there(caplog: pytest.LogCaptureFixture) -> None:
+    Engine(scrapys()).warn()
+    assert caplog.messages == []
+
+
+def test_one_warning_names_all_that_are_missing(caplog: pytest.LogCaptureFixture) -> None:
+    Engine(scrapys(active=None, total_concurrency=None, slots=None)).warn()
+    (record,) = caplog.records
+    assert record.levelno == logging.WARNING
+    assert record.getMessage() == (
+        "Scrapy or its downloader lacks downloader.total_concurrency, downloader.active, "
+        "downloader.slots: held requests keep their share of CONCURRENT_REQUESTS; robots.txt "
+        "requests wait behind the pages in their download slot. The crawl goes on"
+    )
+
+
+def test_what_is_in_something_that_is_missing_is_not_named() -> None:
+    crawler = scrapys()
+    del crawler.engine.__dict__["_slot"]
+    assert Engine(crawler).missing() == ["engine._slot"]
+    assert not Engine(crawler).is_closing
+    # Neither fails.
+    Engine(crawler).keep_open(0)
+    Engine(crawler).raise_concurrency(1)
+
+
+def test_no_concurrency_is_released_where_nobody_knows_what_counts() -> None:
+    crawler = scrapys(active=None)
+    Engine(crawler).raise_concurrency(5)
+    assert crawler.engine.downloader.total_concurrency == 16
+    assert Engine(crawler).concurrency == 0
+
+
+def test_without_slots_every_request_starts_at_once() -> None:
+    request = Request("http://a/", meta={"download_slot": "a"})
+    for slots in (None, {}, {"a": object()}):
+        engine = Engine(scrapys(slots=slots))
+        assert engine.slot_is_free("a")
+        assert engine.queue_position(request) is None
+        engine.move_to_front(request)
+
+
+def test_where_active_requests_are_not_known_all_are() -> None:
+    request = Request("http://a/")
+    assert Engine(scrapys(active=None)).is_active(request)
+    assert not Engine(scrapys()).is_active(request)
+    assert Engine(scrapys(active={request})).is_active(request)
+
+
+def test_headers_that_nobody_has_asked_for() -> None:
+    assert not has_no_headers(Request("http://a/", headers={"A": "b"}))
+    assert not has_no_headers(SimpleNamespace())  # type: ignore[arg-type]
+
+
+# -- connections for fetches, in download handlers that have a limit of their own -----
 
 
 class Handlers:

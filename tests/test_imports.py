@@ -73,6 +73,58 @@ def test_nothing_but_cli_imports_cli(path: Path) -> None:
     assert [name for name in imported(path) if within(name, "scrapy_rep.cli")] == []
 
 
+#: What may import what: only what stands before it, and itself.
+LAYERS = [
+    "rep",
+    "exceptions",
+    "stores",
+    "settings",
+    "engine",
+    "tokens",
+    "parser",
+    "observers",
+    "parsers",
+    "holding",
+    "throttling",
+    "policies",
+    "middleware",
+    "addon",
+    "spiders",
+    "__init__",
+    "cli",
+]
+#: Except for values that settings are read into.
+VALUES = {"settings.py": {"scrapy_rep.observers.report.path"}}
+
+
+def layer(path: Path) -> str:
+    """The folder or file at the top of the package that *path* is in."""
+    return path.relative_to(PACKAGE).with_suffix("").parts[0]
+
+
+def test_every_room_has_its_place() -> None:
+    assert sorted(LAYERS) == sorted({layer(path) for path in MODULES})
+
+
+def test_few_files_at_the_top() -> None:
+    assert len(list(PACKAGE.glob("*.py"))) <= 12
+
+
+@pytest.mark.parametrize("path", MODULES, ids=_id)
+def test_imports_point_one_way(path: Path) -> None:
+    allowed = LAYERS[: LAYERS.index(layer(path)) + 1]
+    values = VALUES.get(_id(path), set())
+    rooms = {
+        parts[1]
+        for name in imported(path)
+        if (parts := name.split("."))[0] == "scrapy_rep"
+        and len(parts) > 1
+        and parts[1] in LAYERS
+        and not any(within(name, value) for value in values)
+    }
+    assert rooms - set(allowed) == set()
+
+
 _NEVER = {"redis", "jinja2", "sqlite3", "scrapy_rep.stores.sqlite", "twisted.internet.reactor"}
 _ENTRY_POINT = """\
 from importlib.metadata import entry_points

@@ -20,9 +20,9 @@ from twisted.internet.defer import DeferredList
 
 from scrapy_rep.cli.crawling import crawl
 from scrapy_rep.cli.ending import Trouble
-from scrapy_rep.middleware import verdict_now
 from scrapy_rep.policies.cache import PolicyCache, steady
 from scrapy_rep.rep.agents import Agents
+from scrapy_rep.rep.decision import verdict_now
 from scrapy_rep.rep.dialects import Access, Dialect
 from scrapy_rep.rep.policy import Policy
 from scrapy_rep.rep.robotstxt import RobotsTxt
@@ -80,7 +80,7 @@ class Robots:
     def verdict(self, url: str, agents: Agents) -> Verdict:
         """Whether *agents* may access *url*: a crawl, or by the rules in the file."""
         if self.policy is not None:
-            return verdict_now(self.policy, url, agents, self.settings, self.at)
+            return verdict_now(self.policy, url, agents, self.settings.terms, self.at)
         if has_other_scheme(url):
             return Verdict(True, Reason.OTHER_SCHEME)
         assert self.file is not None

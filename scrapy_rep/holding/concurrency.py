@@ -1,27 +1,40 @@
-"""Places of CONCURRENT_REQUESTS, lent to pages by those who only wait.
+"""The share of CONCURRENT_REQUESTS that held requests release, and reacquire before they go on.
 
-Scrapy counts a request from the moment when it leaves the scheduler, so one that
-waits for a robots.txt holds a place, and the fetch that it waits for a second: a
-few hosts that do not answer stop a whole crawl. For each of them, the downloader
-is told of one place more. Who has waited long enough takes his place back before he
-goes on, or more requests would be under way than CONCURRENT_REQUESTS says. As long as
-somebody finds none, none is free for requests that are still in the scheduler.
+Scrapy counts a request from the moment when it leaves the scheduler. A request that waits
+for a robots.txt counts once, and the fetch that it waits for counts again: a few hosts that
+do not answer would stop a whole crawl. So a held request releases its concurrency: the
+downloader's limit is raised by one for it. See :class:`State` for the states of a
+:class:`Permit`.
 
-Scrapy says to nobody that a crawl is about to stop, and stops only when no request
-is under way. As long as a place is lent, there is a look now and then, and those who
-wait are told.
+Who may reacquire, and when:
+
+- The limit has room, and the request would start at once in its download slot. In the queue
+  of the slot, it would take concurrency from requests to other hosts.
+- Of each slot, the request with the highest priority goes first, and then the one that came
+  first. Slots take turns.
+- While a held request could go on if there were room, the downloader gets no new request from
+  the scheduler: else, requests of one dead host that the scheduler hands out again and again
+  would take all that becomes free.
+- Requests with ``NO_CALLBACK``, such as those of media pipelines, need no room. A component
+  makes them with ``engine.download_async``, and Scrapy starts those whatever its limit is.
+- If no request is in a download slot, one held request goes on although there is no room: all
+  active requests are in a middleware then, and may wait there for this one.
+
+Scrapy has no signal for the begin of a stop, and none for a request that leaves without having
+been sent. So as long as a request is held, there is a look at both every :data:`LOOK` seconds.
 """
 
 from __future__ import annotations
 
-import time
-from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import islice
-from typing import TYPE_CHECKING
+from enum import Enum, auto
+from heapq import heapify, heappop, heappush
+from itertools import count, islice
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy import signals
+from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
@@ -31,204 +44,323 @@ from scrapy_rep.engine import Engine
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
+    from scrapy.signalmanager import SignalManager
 
-# Seconds between two looks at whether the crawl is about to stop.
+#: Seconds between two looks at what Scrapy has no signal for.
 LOOK = 0.25
-# Seconds after which somebody gets a place although none is free: all requests under
-# way may wait for one that waits here, such as one that another middleware makes.
-_STUCK = 5.0
-# How many slots are looked at before others get their turn.
+# How many slots are looked at in one step; the others follow in the next one.
 _SLOTS = 50
 
 
-class Loan:
-    """A place that is lent."""
+class State(Enum):
+    """The states of a permit.
 
-    def __init__(self, places: Places) -> None:
-        self._places = places
-        self._is_over = False
+    ::
 
-    async def take_back(self, request: Request) -> None:
-        """End the loan when there is a place for *request*, or the crawl stops."""
-        if not self._is_over:
-            await self._places.take_back(self, request)
+        COUNTED --release--> RELEASED --reacquire--> RETURNING --granted--> COUNTED
+                                    \\------reacquire, with room at once------/
 
-    def end(self) -> None:
-        """End the loan."""
-        if not self._is_over:
-            self._is_over = True
-            self._places.change(-1)
+    ``close`` leads from each of them to CLOSED, and so does the end of the crawl.
+    """
+
+    #: The request counts against CONCURRENT_REQUESTS, as Scrapy counts it.
+    COUNTED = auto()
+    #: It waits, and another request may be downloaded in its place.
+    RELEASED = auto()
+    #: It could go on, and waits until there is room.
+    RETURNING = auto()
+    #: It is no longer held, and counts as Scrapy counts it.
+    CLOSED = auto()
 
 
-class Places:
-    """The places of one crawl, and who is to be told when it stops."""
+class Permit:
+    """The share of one held request in the concurrency limit.
 
-    def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
-        self._engine = Engine(crawler)
-        self._lent = 0
-        #: Places that the downloader is not told of, for those who want theirs back.
-        self._reserved = 0
-        #: Those who have lent their places and want them back, by download slot.
-        self._returning: dict[str, deque[tuple[Loan, Deferred[None]]]] = {}
-        self._admitted_at = 0.0
-        self._looking = False
+    Permits with a lower *rank* reacquire first, within a download slot.
+    """
+
+    def __init__(self, limit: ConcurrencyLimit, rank: tuple[int, int]) -> None:
+        self._limit = limit
+        self.rank = rank
+        self.state = State.COUNTED
+
+    def release(self) -> None:
+        """Let another request be downloaded while this one waits."""
+        if self.state is State.COUNTED:
+            self.state = State.RELEASED
+            self._limit.change(1)
+
+    async def reacquire(self, request: Request) -> None:
+        """Return when *request* may go on, or when the crawl stops."""
+        if self.state is not State.RELEASED:
+            return
+        if request.callback is NO_CALLBACK:
+            self.grant()
+        else:
+            await self._limit.reacquire(self, request)
+
+    def grant(self) -> None:
+        """Count the request again."""
+        self._count_again(State.COUNTED)
+
+    def close(self) -> None:
+        """The request is no longer held, whatever becomes of it."""
+        if self.state is State.RETURNING:
+            # Its request was cancelled.
+            self._limit.forget(self)
+        self._count_again(State.CLOSED)
+
+    def _count_again(self, state: State) -> None:
+        was_released = self.state in {State.RELEASED, State.RETURNING}
+        self.state = state
+        if was_released:
+            self._limit.change(-1)
+
+
+class _Returning(NamedTuple):
+    """A permit in the state RETURNING; what is granted first compares as less."""
+
+    rank: tuple[int, int]
+    number: int
+    permit: Permit
+    granted: Deferred[None]
+
+
+class ConcurrencyLimit:
+    """The concurrency of one crawl, and who is to be told when the crawl stops.
+
+    *signal_manager* tells of requests, from when the first one is held. Without it, somebody
+    else calls :meth:`reached_downloader`, :meth:`left_downloader` and :meth:`grant`.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        signal_manager: SignalManager | None = None,
+        call_later: Callable[..., Any] = call_later,
+    ) -> None:
+        self._engine = engine
+        self._signal_manager = signal_manager
+        self._call_later = call_later
+        #: Permits that are not closed, and fetches that have released their concurrency.
+        self._open = 0
+        self._released = 0
+        #: What is withheld from the downloader while held requests return.
+        self._withheld = 0
+        #: Permits that are returning, by download slot: heaps.
+        self._returning: dict[str, list[_Returning]] = {}
+        self._numbers = count()
+        #: Requests in download slots, but for those of components.
+        self._in_slots: set[Request] = set()
+        #: Whether a request was granted its concurrency and may not have come to its slot yet.
+        self._is_one_on_its_way = False
+        self._is_looking = False
         self._on_look: list[Callable[[], None]] = []
         self._on_stop: list[Callable[[], None]] = []
-        self._on_wanted: list[Callable[[], None]] = []
+        self._on_shortage: list[Callable[[], None]] = []
 
-    @property
-    def are_wanted(self) -> bool:
-        """Whether somebody could go on if there were a place."""
-        return self._reserved > 0
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> ConcurrencyLimit:
+        """That of *crawler*."""
+        return cls(Engine(crawler), crawler.signals)
+
+    # -- for others ------------------------------------------------------------------
 
     @property
     def is_closing(self) -> bool:
         """Whether the crawl is about to stop, and waits for requests under way."""
         return self._engine.is_closing
 
+    @property
+    def has_room(self) -> bool:
+        """Whether one more request may be active than those that have released nothing."""
+        # Both numbers contain what is released.
+        return not self._total or self._engine.active_count < self._total
+
+    @property
+    def is_short(self) -> bool:
+        """Whether a held request could go on if there were room."""
+        return self._withheld > 0
+
     def on_look(self, callback: Callable[[], None]) -> None:
-        """Call *callback* every :data:`LOOK` seconds while a place is lent."""
+        """Call *callback* every :data:`LOOK` seconds while a request is held."""
         self._on_look.append(callback)
 
     def on_stop(self, callback: Callable[[], None]) -> None:
         """Call *callback* when the crawl is about to stop.
 
-        Once more for each time that a place is lent after that.
+        Once more for each time that a request is held after that.
         """
         self._on_stop.append(callback)
 
-    def on_wanted(self, callback: Callable[[], None]) -> None:
-        """Call *callback* when places are wanted that were not before."""
-        self._on_wanted.append(callback)
+    def on_shortage(self, callback: Callable[[], None]) -> None:
+        """Call *callback* when held requests could go on, and there is no room for them."""
+        self._on_shortage.append(callback)
 
     @contextmanager
-    def lend(self) -> Iterator[Loan]:
-        """Give one more request the chance to be downloaded, until the loan is over."""
-        self.change(1)
-        loan = Loan(self)
-        self._keep_looking()
+    def permit(self, rank: tuple[int, int] = (0, 0)) -> Iterator[Permit]:
+        """For as long as a request is held."""
+        self._begin()
+        permit = Permit(self, rank)
         try:
-            yield loan
+            yield permit
         finally:
-            loan.end()
+            permit.close()
+            self._open -= 1
 
-    async def take_back(self, loan: Loan, request: Request) -> None:
-        """End *loan* when *request* can be downloaded at once, or the crawl stops.
+    @contextmanager
+    def released(self) -> Iterator[None]:
+        """For as long as a robots.txt fetch is with the downloader: it takes no concurrency."""
+        with self.permit() as permit:
+            permit.release()
+            yield
 
-        That is when there is a place for it, and its download slot has nobody in its
-        queue: there it would keep its place from requests to other hosts.
-        """
-        key = self._slot_key(request)
-        if not self._returning and self.has_place and self._is_free(key):
-            loan.end()
+    # -- what happens ------------------------------------------------------------------
+
+    def reached_downloader(self, request: Request) -> None:
+        """*request* is in a download slot."""
+        if request.callback is not NO_CALLBACK:
+            self._is_one_on_its_way = False
+            self._in_slots.add(request)
+
+    def left_downloader(self, request: Request) -> None:
+        """*request* is no longer in a download slot."""
+        self._in_slots.discard(request)
+        # It is active still, for a moment.
+        self.grant_soon()
+
+    # -- for permits -------------------------------------------------------------------
+
+    def change(self, released: int) -> None:
+        """So many more requests have *released* their concurrency."""
+        self._released += released
+        self._raise(released)
+
+    async def reacquire(self, permit: Permit, request: Request) -> None:
+        """Grant *permit* when *request* can be downloaded at once, or the crawl stops."""
+        key = self._engine.slot_key(request) or ""
+        if not self._returning and self.has_room and self._engine.slot_is_free(key):
+            permit.grant()
+            self._is_one_on_its_way = True
             return
-        if not self._returning:
-            self._admitted_at = time.monotonic()
-            # Once in effect, and for the rest of the crawl: signals are the crawler's own, hold
-            # us weakly, and come to nothing while nobody is returning.
-            connect = self._crawler.signals.connect
-            connect(self._admit, signals.response_received)
-            connect(self._admit_soon, signals.request_left_downloader)
-        mine: Deferred[None] = Deferred()
-        self._returning.setdefault(key, deque()).append((loan, mine))
-        if not self.are_wanted:
-            self._keep_for_them()
-        await maybe_deferred_to_future(mine)
+        permit.state = State.RETURNING
+        granted: Deferred[None] = Deferred()
+        waiting = self._returning.setdefault(key, [])
+        heappush(waiting, _Returning(permit.rank, next(self._numbers), permit, granted))
+        if not self.is_short or self._may_go_without_room:
+            self.grant()
+        await maybe_deferred_to_future(granted)
 
-    def _slot_key(self, request: Request) -> str:
-        return self._engine.slot_key(request) or ""
+    def forget(self, permit: Permit) -> None:
+        """*permit* is not to be granted any more."""
+        for key, waiting in self._returning.items():
+            kept = [each for each in waiting if each.permit is not permit]
+            if len(kept) < len(waiting):
+                heapify(kept)
+                self._returning[key] = kept
+                if not kept:
+                    del self._returning[key]
+                break
+        # Requests may be withheld from the downloader for this one alone.
+        self._call_later(0, self.grant)
+
+    def grant_soon(self) -> None:
+        """:meth:`grant` in the next step of the loop."""
+        if self._returning:
+            self._call_later(0, self.grant)
+
+    def grant(self) -> None:
+        """Let held requests go on for which there is room: one of each slot in turn."""
+        if not self._returning and not self.is_short:
+            return
+        self._withhold(0)
+        for key in list(islice(self._returning, _SLOTS)):
+            if not (self.has_room or self._may_go_without_room):
+                break
+            waiting = self._returning.pop(key)
+            if self._engine.slot_is_free(key):
+                self._grant_first(waiting)
+            if waiting:
+                # Behind the other slots.
+                self._returning[key] = waiting
+        self._withhold_for_returning()
 
     @property
-    def has_place(self) -> bool:
-        """Whether one more request may be under way than those that lend no place."""
-        # Both numbers have what is lent in them.
-        return not self._total or self._engine.active_count < self._total
+    def _may_go_without_room(self) -> bool:
+        return not self._in_slots and not self._is_one_on_its_way
+
+    def _grant_first(self, waiting: list[_Returning]) -> None:
+        """Grant the first permit that is *waiting*."""
+        first = heappop(waiting)
+        # Before anybody else asks whether there is room.
+        first.permit.grant()
+        self._is_one_on_its_way = True
+        # Else its request was just cancelled.
+        if not first.granted.called:
+            first.granted.callback(None)
+
+    def _withhold_for_returning(self) -> None:
+        """Have new requests wait in the scheduler while held ones could go on."""
+        is_free = self._engine.slot_is_free
+        if self.has_room or not any(map(is_free, islice(self._returning, _SLOTS))):
+            return
+        # What is left is for the requests that are held: all of these are active.
+        self._withhold(self._total - self._released)
+        for callback in self._on_shortage:
+            callback()
+
+    def _withhold(self, number: int) -> None:
+        self._raise(self._withheld - number)
+        self._withheld = number
 
     @property
     def _total(self) -> int:
-        """All places, with those that are lent; 0 for a downloader without a limit."""
-        return self._engine.total_concurrency + self._reserved
+        """The limit, raised by what is released; 0 for a downloader without a limit."""
+        return self._engine.concurrency + self._withheld
 
-    def _is_free(self, key: str) -> bool:
-        """Whether a request would start at once in the download slot of *key*."""
-        return self._engine.slot_is_free(key)
-
-    def _admit_soon(self) -> None:
-        if self._returning:
-            # What has left the downloader is under way still, for a moment.
-            call_later(0, self._admit)
-
-    def _admit(self) -> None:
-        """Let those go on for whom there is a place: a request of each slot in turn."""
-        self._reserve(0)
-        is_stuck = time.monotonic() - self._admitted_at > _STUCK
-        for key in list(islice(self._returning, _SLOTS)):
-            if not (self.has_place or is_stuck):
-                break
-            waiting = self._returning.pop(key)
-            if self._is_free(key) or is_stuck:
-                self._let_go(waiting)
-                is_stuck = False
-            if waiting:
-                # Behind the others.
-                self._returning[key] = waiting
-        self._keep_for_them()
-
-    def _keep_for_them(self) -> None:
-        """Keep what becomes free for those who could go on, if there are any."""
-        if self.has_place or not any(map(self._is_free, islice(self._returning, _SLOTS))):
-            return
-        # What is lent are those who wait: none is left for others.
-        self._reserve(self._total - self._lent)
-        for callback in self._on_wanted:
-            callback()
-
-    def _reserve(self, places: int) -> None:
-        """Keep so many from the downloader."""
-        self._tell_downloader(self._reserved - places)
-        self._reserved = places
-
-    def _let_go(self, waiting: deque[tuple[Loan, Deferred[None]]]) -> None:
-        """Let the first of those who are *waiting* go on."""
-        self._admitted_at = time.monotonic()
-        loan, waiter = waiting.popleft()
-        # Before anybody else asks whether there is a place.
-        loan.end()
-        if not waiter.called:
-            waiter.callback(None)
-
-    def change(self, places: int) -> None:
-        """Lend so many places more."""
-        self._lent += places
-        self._tell_downloader(places)
-
-    def _tell_downloader(self, places: int) -> None:
-        """Of so many places more."""
+    def _raise(self, number: int) -> None:
         if self._total:
-            self._engine.raise_concurrency(places)
+            self._engine.raise_concurrency(number)
 
-    def _keep_looking(self) -> None:
-        if not self._looking:
-            self._looking = True
-            call_later(LOOK, self._look)
+    # -- looks -------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        self._open += 1
+        self._connect()
+        if not self._is_looking:
+            self._is_looking = True
+            self._call_later(LOOK, self._look)
+
+    def _connect(self) -> None:
+        if self._signal_manager is not None:
+            connect = self._signal_manager.connect
+            connect(self.reached_downloader, signals.request_reached_downloader)
+            connect(self.left_downloader, signals.request_left_downloader)
+            connect(self.grant, signals.response_received)
+            self._signal_manager = None
 
     def _look(self) -> None:
-        self._looking = False
-        self._admit()
-        if not self._lent:
+        self._is_looking = False
+        if not self._open:
             return
         if self.is_closing:
-            # Or it would end between two steps of a request that returns to the scheduler.
-            self._engine.keep_open(LOOK)
-            for waiting in self._returning.values():
-                while waiting:
-                    self._let_go(waiting)
-            self._returning.clear()
-            self._reserve(0)
-            for callback in self._on_stop:
-                callback()
+            self._stop()
             return
-        self._keep_looking()
+        self._is_looking = True
+        self._call_later(LOOK, self._look)
+        # It was dropped, answered by another middleware, or waits in one.
+        self._is_one_on_its_way = False
+        self.grant()
         for callback in self._on_look:
+            callback()
+
+    def _stop(self) -> None:
+        # Or the crawl would end between two steps of a request that returns to the scheduler.
+        self._engine.keep_open(LOOK)
+        returning, self._returning = self._returning, {}
+        for waiting in returning.values():
+            while waiting:
+                self._grant_first(waiting)
+        self._withhold(0)
+        for callback in self._on_stop:
             callback()

@@ -1,258 +1,302 @@
-"""Requests that wait until more is known of their origin.
+"""The one queue of requests that wait: for a policy, a turn, an outage to end, a site to open.
 
-They wait here, not in the scheduler, which would hand them out again at once, and
-lend their places (see :mod:`scrapy_rep.holding.concurrency`). There is room for REP_MAX_WAITING,
-and an origin may take half of what the others leave of it, 256 at most, so that one
-dead host with a deep queue never keeps others out.
+They wait here, not in the scheduler, which would hand them out again at once, and release
+their concurrency (see :mod:`scrapy_rep.holding.concurrency`). The queue holds REP_MAX_WAITING
+requests. An origin may have half of what the others leave of it, and :data:`PER_ORIGIN` at
+most: one dead host with a deep queue never keeps the others out.
 
-What finds no place goes back to the scheduler, behind requests that have not been
-tried, one lower in priority, as Scrapy sends back what it tries again. Handed out
-again while there still is no place, a request is held for a moment, so that nobody
-spins; for a shorter one if somebody else wants the place that it holds.
+The queue is ordered by priority, then by arrival: so requests go on that could go on at the
+same time. Where it is full, a request with a higher priority displaces the last one. What is
+displaced, and what does not find room, goes back to the scheduler, one lower in priority.
+Handed out again while there still is no room, a request is held for a moment outside of the
+queue, so that nobody spins; shorter if a request of the queue needs its concurrency.
 
-When the crawl stops, all go back to the scheduler, which keeps them where it keeps
-the others: on disk, with ``JOBDIR``.
+When the crawl stops, all go back to the scheduler, which keeps them where it keeps the
+others: on disk, with ``JOBDIR``.
 """
 
 from __future__ import annotations
 
-import logging
-import time
-from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeVar
-from weakref import WeakSet
+from itertools import count as numbers
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from scrapy import Request, signals
 from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.python.failure import Failure
 
 from scrapy_rep.exceptions import CrawlStopping
+from scrapy_rep.holding.progress import Progress
+from scrapy_rep.holding.refusals import RefusalQueue
+from scrapy_rep.holding.returns import Arrival, Returns
 from scrapy_rep.observers.stats import count, highest
-from scrapy_rep.rep.text import printable
 
 if TYPE_CHECKING:
+    from scrapy import Request
     from scrapy.crawler import Crawler
 
-    from scrapy_rep.holding.concurrency import Loan, Places
+    from scrapy_rep.holding.concurrency import ConcurrencyLimit, Permit
     from scrapy_rep.rep.urls import Origin
-
-logger = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
 
-#: Request meta: ``dont_filter`` and priority as they were before a request went
-#: back to the scheduler, and since when (seconds since the epoch) it has been kept.
-RETURNED = "rep_returned"
-KEPT_SINCE = "rep_kept_since"
-
-# Requests wait this many seconds before there is a line about it, and this many
-# lie between two lines.
-_FIRST_LINE = 10.0
-_NEXT_LINE = 60.0
-
-# How many may wait for one origin. Each that waits makes every round of the garbage
-# collector longer, and a round stops everybody: with 2,500, a quarter of a second.
-_OF_AN_ORIGIN = 256
-# How many that find no room lend their places for the moment in which they are held.
-_IN_DOORWAY = 16
-# Seconds between two that have waited and are refused, while all places are taken.
-_PAUSE = 0.01
+#: How many requests are held for one origin. Each makes every round of the garbage collector
+#: longer, and a round stops everybody: with 2,500, a quarter of a second.
+PER_ORIGIN = 256
+# Seconds for which a request is held that does not find room, and was tried before.
+_BRIEFLY = 0.25
+# How many of these release their concurrency. Schedulers hand out requests for a dead host
+# again and again, among the others: a few of them must not keep concurrency from these.
+_BRIEF_RELEASES = 16
 
 
-class WaitingRoom:
-    """Where requests wait; *room* of them at most."""
+class HeldRequest:
+    """A request that waits. *permit* has its rank in the order of the queue."""
 
-    def __init__(self, crawler: Crawler, places: Places, room: int) -> None:
-        self._crawler = crawler
-        self._places = places
-        self._room = room
-        self._waiting: set[Deferred[None]] = set()
-        # The same for those who are held on a place.
-        self._held: set[Deferred[None]] = set()
-        self._taken = 0
-        self._in_doorway = 0
-        self._by_origin: Counter[Origin] = Counter()
-        # Since when somebody has waited for each, by the processor's clock.
-        self._since: dict[Origin, float] = {}
-        self._refused: deque[Deferred[None]] = deque()
-        self._next_line = 0.0
-        self._given_back: WeakSet[Request] = WeakSet()
-        places.on_stop(lambda: _wake_all(self._waiting | self._held))
-        places.on_wanted(lambda: _wake_all(self._held))
-        places.on_look(self._tell_progress)
+    def __init__(self, queue: HoldQueue, origin: Origin, request: Request, permit: Permit) -> None:
+        self.origin = origin
+        self.rank = permit.rank
+        #: Whether its concurrency is released while it waits.
+        self.releases = True
+        #: It waits each time for so many seconds at most, and must leave then.
+        self.patience: float | None = None
+        #: Whether it must go back to where it came from.
+        self.must_leave = False
+        self._queue = queue
+        self._request = request
+        self._permit = permit
+        self._woken: Deferred[None] | None = None
 
-    def has_place_for(self, origin: Origin) -> bool:
-        """Whether another request for *origin* may wait."""
-        return self._by_origin[origin] < min(_OF_AN_ORIGIN, self._room - self._taken)
+    @property
+    def is_waiting(self) -> bool:
+        """Whether nothing has come yet of what it waits for."""
+        return self._woken is not None
 
-    @contextmanager
-    def place(self, origin: Origin) -> Iterator[Loan]:
-        """For as long as a request waits; yields the loan of its place."""
-        count(self._crawler, "robotstxt/waiting_count")
-        if not self._taken:
-            self._next_line = time.monotonic() + _FIRST_LINE
-        self._taken += 1
-        self._by_origin[origin] += 1
-        self._since.setdefault(origin, time.monotonic())
-        highest(self._crawler, "robotstxt/waiting_max", self._taken)
-        try:
-            with self._places.lend() as loan:
-                yield loan
-        finally:
-            self._taken -= 1
-            self._by_origin[origin] -= 1
-            if not self._by_origin[origin]:
-                del self._by_origin[origin], self._since[origin]
+    async def wait(self, event: Deferred[_T]) -> _T | None:
+        """What *event* brings; ``None`` if the request must leave before that.
 
-    @contextmanager
-    def doorway(self, patience: float | None) -> Iterator[Loan | None]:
-        """For as long as a request is held that finds no room; yields the loan of its place.
-
-        Schedulers hand out requests for a dead host again and again, among the others. A
-        few of those that have *patience*, in seconds, keep no place from these.
-        """
-        if not patience or self._in_doorway >= _IN_DOORWAY:
-            yield None
-            return
-        self._in_doorway += 1
-        try:
-            with self._places.lend() as loan:
-                yield loan
-        finally:
-            self._in_doorway -= 1
-
-    async def wait(
-        self,
-        event: Deferred[_T],
-        seconds: float | None = None,
-        *,
-        patience: float | None = None,
-    ) -> _T | None:
-        """What *event* brings; ``None`` if *seconds* are over or the crawl stops before.
-
-        Who lends no place waits for *patience* seconds at most, and leaves when somebody
-        wants his place. *event* fails only with :exc:`~scrapy_rep.CrawlStopping`.
+        *event* fails only with :exc:`~scrapy_rep.CrawlStopping`, or is cancelled.
         """
         brought: list[_T] = []
-        woken: Deferred[None] = Deferred()
-
-        def bring(value: _T) -> None:
-            brought.append(value)
-            _wake(woken)
 
         def bring_nothing(failure: Failure) -> None:
             failure.trap(CrawlStopping, CancelledError)  # type: ignore[no-untyped-call]
-            _wake(woken)
 
-        event.addCallbacks(bring, bring_nothing)
-        if event.called or patience == 0:
-            pass
-        elif patience is None:
-            await _wake_up(woken, self._waiting, seconds)
-        elif not self._places.are_wanted:
-            await _wake_up(woken, self._held, patience)
+        event.addCallbacks(brought.append, bring_nothing)
+        if not event.called:
+            event.addCallback(lambda _: self._wake())
+            await self._wait(None)
         return brought[0] if brought else None
 
+    async def wait_for_turn(self, turn: Deferred[None]) -> bool:
+        """Whether *turn* has come; if not, it is given up, and the request must leave."""
+        await self.wait(turn)
+        if not turn.called:
+            turn.cancel()
+            return False
+        return True
+
+    async def sleep(self, seconds: float) -> bool:
+        """Wait for so many *seconds*; whether the request may stay after that."""
+        await self._wait(seconds)
+        return not self.must_leave and self.patience is None
+
+    async def reacquire(self) -> None:
+        """Return when there is concurrency for the request, or the crawl stops."""
+        await self._permit.reacquire(self._request)
+
+    def leave(self) -> None:
+        """Have the request go back to where it came from."""
+        self.must_leave = True
+        self._wake()
+
+    async def _wait(self, seconds: float | None) -> None:
+        if self.patience is not None:
+            seconds = self.patience if seconds is None else min(seconds, self.patience)
+            if not seconds or self._queue.is_short:
+                return
+        if self.must_leave or self._queue.is_closing:
+            self.must_leave = True
+            return
+        if self.releases:
+            self._permit.release()
+        woken = self._woken = Deferred()
+        timer = None if seconds is None else self._queue.call_later(seconds, self._wake)
+        try:
+            await maybe_deferred_to_future(woken)
+        finally:
+            self._woken = None
+            if timer is not None:
+                timer.cancel()
+
+    def _wake(self) -> None:
+        woken, self._woken = self._woken, None
+        if woken is not None:
+            self._queue.resume(self.rank, woken)
+
+
+class _Line:
+    """Held requests by priority, then by arrival."""
+
+    def __init__(self) -> None:
+        self._by_priority: dict[int, dict[HeldRequest, None]] = {}
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __contains__(self, held: HeldRequest) -> bool:
+        return held in self._by_priority.get(-held.rank[0], ())
+
+    def add(self, held: HeldRequest) -> None:
+        self._by_priority.setdefault(-held.rank[0], {})[held] = None
+        self._count += 1
+
+    def remove(self, held: HeldRequest) -> None:
+        same = self._by_priority[-held.rank[0]]
+        del same[held]
+        self._count -= 1
+        if not same:
+            del self._by_priority[-held.rank[0]]
+
+    def last(self) -> HeldRequest:
+        """The one with the lowest priority that came last."""
+        return next(reversed(self._by_priority[min(self._by_priority)]))
+
+
+class HoldQueue:
+    """The held requests of one crawl: *size* of them at most."""
+
+    def __init__(
+        self,
+        crawler: Crawler,
+        limit: ConcurrencyLimit,
+        size: int,
+        call_later: Callable[..., Any] = call_later,
+    ) -> None:
+        self.call_later = call_later
+        self._crawler = crawler
+        self._limit = limit
+        self._size = size
+        self._returns = Returns(crawler)
+        self._progress = Progress(crawler.spider)
+        self._refusals = RefusalQueue(lambda: limit.has_room or limit.is_closing)
+        self._arrivals = numbers()
+        #: The queue, and the part of each origin.
+        self._line = _Line()
+        self._lines: dict[Origin, _Line] = {}
+        #: All that are held; and those outside of the queue that are held for a moment.
+        self._held: set[HeldRequest] = set()
+        self._brief: set[HeldRequest] = set()
+        self._resuming: list[tuple[tuple[int, int], Deferred[None]]] = []
+        limit.on_stop(lambda: _make_leave(self._held))
+        limit.on_shortage(lambda: _make_leave(self._brief))
+        limit.on_look(lambda: self._progress.tell(len(self._line)))
+
+    # -- in and out --------------------------------------------------------------------
+
+    def arrival(self, request: Request) -> Arrival:
+        """How *request* has come to the middleware."""
+        return self._returns.arrival(request)
+
+    @contextmanager
+    def hold(self, origin: Origin, request: Request, arrival: Arrival) -> Iterator[HeldRequest]:
+        """For as long as *request*, to *origin*, is held."""
+        with self._limit.permit((-request.priority, next(self._arrivals))) as permit:
+            held = HeldRequest(self, origin, request, permit)
+            if self._find_room(held):
+                self._enter(held)
+            else:
+                self._keep_outside(held, arrival)
+            self._held.add(held)
+            try:
+                yield held
+            finally:
+                self._held.discard(held)
+                self._brief.discard(held)
+                self._exit(held)
+
+    def give_back(self, request: Request) -> Request:
+        """*request* as the scheduler is to have it: to keep it, or to hand it out later."""
+        count(self._crawler, "robotstxt/given_back_count")
+        return self._returns.give_back(request, behind=not self.is_closing)
+
     async def turn_to_be_refused(self) -> None:
-        """Wait until the others are refused that come before, one after the other.
+        """Return when held requests that came before have been refused."""
+        await self._refusals.turn()
 
-        All that have waited for a robots.txt may be refused at once, which takes a
-        millisecond or two for each, and nobody else would go on.
-        """
-        mine: Deferred[None] = Deferred()
-        self._refused.append(mine)
-        if len(self._refused) == 1:
-            call_later(0, self._refuse)
-        await maybe_deferred_to_future(mine)
-
-    def _refuse(self) -> None:
-        self._refused[0].callback(None)
-        self._refused.popleft()
-        if self._refused:
-            is_idle = self._places.has_place or self.is_closing
-            call_later(0 if is_idle else _PAUSE, self._refuse)
+    # -- for held requests ----------------------------------------------------------------
 
     @property
     def is_closing(self) -> bool:
         """Whether the crawl is about to stop."""
-        return self._places.is_closing
+        return self._limit.is_closing
 
-    def give_back(self, request: Request) -> Request:
-        """*request* as the scheduler is to have it: to keep it, or to hand it out later."""
-        if not self._given_back:
-            signal_manager = self._crawler.signals
-            signal_manager.connect(self._scheduled, signals.request_scheduled)
-        count(self._crawler, "robotstxt/given_back_count")
-        request = to_scheduler(request, behind=not self.is_closing)
-        self._given_back.add(request)
-        return request
+    @property
+    def is_short(self) -> bool:
+        """Whether a request of the queue needs concurrency."""
+        return self._limit.is_short
 
-    def has_given_back(self, request: Request) -> bool:
-        """Whether this very object was given back and no scheduler has taken it: who has it
-        is somebody who asks the engine by himself, and asks again at once."""
-        return request in self._given_back
+    def resume(self, rank: tuple[int, int], woken: Deferred[None]) -> None:
+        """Fire *woken* in the next step of the loop, in the order of ranks."""
+        if not self._resuming:
+            self.call_later(0, self._resume)
+        self._resuming.append((rank, woken))
 
-    def _scheduled(self, request: Request) -> None:
-        self._given_back.discard(request)
+    def _resume(self) -> None:
+        resuming, self._resuming = self._resuming, []
+        for _, woken in sorted(resuming, key=itemgetter(0)):
+            # Else its request was cancelled.
+            if not woken.called:
+                woken.callback(None)
 
-    def _tell_progress(self) -> None:
-        """One line now and then, so that nobody takes a crawl that waits for a dead one."""
-        now = time.monotonic()
-        if not self._taken or now < self._next_line:
+    # -- room --------------------------------------------------------------------------
+
+    def _find_room(self, held: HeldRequest) -> bool:
+        """Whether there is room for *held*, or a request that it displaces."""
+        line = self._lines.get(held.origin)
+        if (len(line) if line else 0) < min(PER_ORIGIN, self._size - len(self._line)):
+            return True
+        last = (line or self._line).last()
+        if last.rank[0] <= held.rank[0] or not last.is_waiting:
+            return False
+        self._exit(last)
+        last.leave()
+        return True
+
+    def _enter(self, held: HeldRequest) -> None:
+        self._line.add(held)
+        if held.origin not in self._lines:
+            self._lines[held.origin] = _Line()
+            self._progress.begin(held.origin)
+        self._lines[held.origin].add(held)
+        count(self._crawler, "robotstxt/waiting_count")
+        highest(self._crawler, "robotstxt/waiting_max", len(self._line))
+
+    def _exit(self, held: HeldRequest) -> None:
+        if held not in self._line:
             return
-        self._next_line = now + _NEXT_LINE
-        slowest = min(self._since, key=self._since.__getitem__)
-        logger.info(
-            "requests waiting for a robots.txt or their turn: %(requests)d (origins: %(origins)d; "
-            "for longest, %(seconds).0f s: %(slowest)s)",
-            {
-                "requests": self._taken,
-                "origins": len(self._by_origin),
-                "seconds": now - self._since[slowest],
-                "slowest": printable(str(slowest)),
-            },
-            extra={"spider": self._crawler.spider},
-        )
+        self._line.remove(held)
+        line = self._lines[held.origin]
+        line.remove(held)
+        if not line:
+            del self._lines[held.origin]
+            self._progress.end(held.origin)
+
+    def _keep_outside(self, held: HeldRequest, arrival: Arrival) -> None:
+        if arrival is Arrival.FROM_COMPONENT:
+            # The component would ask again at once. Its concurrency is not released: that
+            # keeps the crawl from asking for more than can wait.
+            held.releases = False
+            return
+        held.patience = 0.0 if arrival is Arrival.FIRST else _BRIEFLY
+        held.releases = len(self._brief) < _BRIEF_RELEASES
+        self._brief.add(held)
 
 
-async def _wake_up(
-    waiter: Deferred[None], others: set[Deferred[None]], seconds: float | None
-) -> None:
-    """Wait, among *others*, until somebody wakes *waiter*, or *seconds* are over."""
-    others.add(waiter)
-    timer = None if seconds is None else call_later(seconds, _wake, waiter)
-    try:
-        await maybe_deferred_to_future(waiter)
-    finally:
-        others.discard(waiter)
-        if timer is not None:
-            timer.cancel()
-
-
-def _wake_all(waiters: set[Deferred[None]]) -> None:
-    for waiter in list(waiters):
-        _wake(waiter)
-
-
-def _wake(waiter: Deferred[None]) -> None:
-    if not waiter.called:
-        waiter.callback(None)
-
-
-def to_scheduler(request: Request, *, behind: bool) -> Request:
-    """*request* as it goes back to the scheduler, which must not take it for a duplicate.
-
-    *behind* others of its priority, or in its place among them.
-    """
-    meta = {**request.meta, RETURNED: [request.dont_filter, request.priority]}
-    priority = request.priority - 1 if behind else request.priority
-    return request.replace(dont_filter=True, priority=priority, meta=meta)
-
-
-def from_scheduler(request: Request) -> None:
-    """Undo :func:`to_scheduler`."""
-    request.dont_filter, request.priority = request.meta.pop(RETURNED)
+def _make_leave(held: set[HeldRequest]) -> None:
+    for each in list(held):
+        each.leave()

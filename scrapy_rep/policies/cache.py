@@ -18,7 +18,7 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import Deferred, fail, succeed
 
 from scrapy_rep.exceptions import CrawlStopping
-from scrapy_rep.holding.concurrency import Places
+from scrapy_rep.holding.concurrency import ConcurrencyLimit
 from scrapy_rep.observers.observer import Observers
 from scrapy_rep.observers.policy_log import PolicyLog
 from scrapy_rep.observers.stats import count, observe_duration
@@ -110,19 +110,19 @@ class PolicyCache:
         crawler: Crawler,
         settings: RepSettings,
         clock: Callable[[], float],
-        places: Places | None = None,
+        limit: ConcurrencyLimit | None = None,
         observers: Observers | None = None,
         *,
         fetcher: Fetcher | None = None,
         store: Store | None = None,
     ) -> None:
-        places = places or Places(crawler)
+        limit = limit or ConcurrencyLimit.from_crawler(crawler)
         self._crawler = crawler
         self._settings = settings
         self._clock = clock
         self._observers = observers or Observers(crawler)
         self._log = PolicyLog(crawler, settings, clock)
-        self._fetcher = fetcher or RobotsTxtFetcher(crawler, settings, places, self._log)
+        self._fetcher = fetcher or RobotsTxtFetcher(crawler, settings, limit, self._log)
         self._reader = PolicyReader(crawler, settings, clock, self._log)
         if store is None:
             store = open_store_with_breaker(
@@ -135,7 +135,7 @@ class PolicyCache:
         # Only so that nothing under way is garbage.
         self._tasks: set[Deferred[None]] = set()
         self._is_stopped = False
-        places.on_stop(self._stop)
+        limit.on_stop(self._stop)
         crawler.signals.connect(self._close, signals.spider_closed)
 
     # -- for requests -----------------------------------------------------------------

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from scrapy.signalmanager import SignalManager
 
-    from scrapy_rep.holding.concurrency import Places
+    from scrapy_rep.holding.concurrency import ConcurrencyLimit
 
 #: Requests for one hop: middlewares that repeat a request are allowed so many in all.
 MAX_REQUESTS = 5
@@ -94,17 +94,17 @@ class Download:
     def __init__(
         self,
         crawler: Crawler,
-        places: Places,
+        concurrency: ConcurrencyLimit,
         limit: int,
         budget: Budget,
         *,
         in_plain_text: bool = False,
     ) -> None:
         self._crawler = crawler
-        self._places = places
+        self._concurrency = concurrency
         # From when the downloader has it until it leaves: never longer than it has a
         # place, or a page too many could be asked for in between.
-        self._loan = ExitStack()
+        self._permit = ExitStack()
         self._limit = limit
         self._budget = budget
         self._in_plain_text = in_plain_text
@@ -141,7 +141,7 @@ class Download:
         except StopDownload:
             raise Expired from None
         finally:
-            self._loan.close()
+            self._permit.close()
             self.stop_clock()
 
     def decoded(self, body: bytes, limit: int) -> bytes:
@@ -157,7 +157,7 @@ class Download:
     def give_up(self, why: Exception) -> None:
         """Wait no longer, but have :meth:`run` raise *why*."""
         self._is_given_up = True
-        self._loan.close()
+        self._permit.close()
         self._finish(Failure(why))  # type: ignore[no-untyped-call]
         if self._engine is not None:
             self._engine.cancel()
@@ -205,7 +205,7 @@ class Download:
         self._received = 0
         self.is_cut = False
         self._encoding = KeptHeaders(())
-        self._loan.close()
+        self._permit.close()
         self._sent += 1
         self._check_number(self._sent)
         if self._is_given_up:
@@ -214,7 +214,7 @@ class Download:
             # Scrapy's own middleware adds the credentials of the spider and the settings to
             # all requests for a domain.
             request.headers.pop("Authorization", None)
-        self._loan.enter_context(self._places.lend())
+        self._permit.enter_context(self._concurrency.released())
         self.stop_clock()
         self._timer = call_later(0, self._look_whether_queued, request)
 
@@ -229,7 +229,7 @@ class Download:
 
     def left_downloader(self) -> None:
         """It is about to be over."""
-        self._loan.close()
+        self._permit.close()
         # It may never have been sent.
         self.start_clock()
 

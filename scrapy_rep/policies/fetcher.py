@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from scrapy_rep.holding.concurrency import Places
+    from scrapy_rep.holding.concurrency import ConcurrencyLimit
     from scrapy_rep.observers.policy_log import PolicyLog
     from scrapy_rep.settings import RepSettings
 
@@ -75,15 +75,15 @@ class RobotsTxtFetcher:
     """Fetches robots.txt files for one crawl."""
 
     def __init__(
-        self, crawler: Crawler, settings: RepSettings, places: Places, log: PolicyLog
+        self, crawler: Crawler, settings: RepSettings, concurrency: ConcurrencyLimit, log: PolicyLog
     ) -> None:
         self._crawler = crawler
         self._settings = settings
-        self._places = places
+        self._concurrency = concurrency
         self._log = log
         self._limiter = FetchLimiter(settings.concurrent_requests, settings.max_fetches)
         self._downloads: set[Download] = set()
-        places.on_stop(self._give_up)
+        concurrency.on_stop(self._give_up)
         crawler.signals.connect(self._spider_opened, signals.spider_opened)
         download.connect(crawler.signals)
 
@@ -97,7 +97,7 @@ class RobotsTxtFetcher:
         """
         try:
             async with self._limiter.acquire():
-                if self._places.is_closing:
+                if self._concurrency.is_closing:
                     raise CrawlStopping
                 return await self._follow(origin, asking, known)
         except CrawlStopping:
@@ -131,7 +131,7 @@ class RobotsTxtFetcher:
             conditions = _conditions(known, hops[-1])
             hop = Download(
                 self._crawler,
-                self._places,
+                self._concurrency,
                 self._settings.max_size,
                 budget,
                 in_plain_text=is_downgrade(hops[-1], origin),

@@ -20,7 +20,7 @@ from scrapy.utils.httpobj import urlparse_cached
 from twisted.internet.defer import Deferred
 
 from scrapy_rep.engine import Engine
-from scrapy_rep.holding.concurrency import Places
+from scrapy_rep.holding.concurrency import ConcurrencyLimit
 from scrapy_rep.observers.stats import count
 from scrapy_rep.rep.text import printable
 from scrapy_rep.rep.urls import Origin
@@ -73,7 +73,7 @@ class Pacing:
         crawler: Crawler,
         settings: RepSettings,
         clock: Callable[[], float],
-        places: Places,
+        limit: ConcurrencyLimit,
     ) -> None:
         self._crawler = crawler
         self._settings = settings

@@ -1,103 +1,392 @@
-"""Who finds a place in the waiting room."""
+"""Who is held, in which order they go on, and what becomes of those that find no room."""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack
-from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import pytest_twisted
 from scrapy import Request, Spider
-from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.test import get_crawler
-from twisted.internet.defer import gatherResults
+from twisted.internet.defer import Deferred, succeed
 
-from scrapy_rep.holding.concurrency import Places
-from scrapy_rep.holding.hold_queue import WaitingRoom, from_scheduler, to_scheduler
+from scrapy_rep.engine import Engine
+from scrapy_rep.exceptions import CrawlStopping
+from scrapy_rep.holding.concurrency import LOOK, ConcurrencyLimit
+from scrapy_rep.holding.hold_queue import PER_ORIGIN, HeldRequest, HoldQueue
+from scrapy_rep.holding.returns import Arrival
 from scrapy_rep.rep.urls import Origin
+from tests.holding.engines import ManualEngine, ManualLoop
+
+FIRST, AGAIN, COMPONENT = Arrival.FIRST, Arrival.FROM_SCHEDULER, Arrival.FROM_COMPONENT
+#: Seconds for which a request is held that finds no room when it comes again.
+BRIEFLY = 0.25
 
 
-def origin(number: int) -> Origin:
-    return Origin("http", f"host-{number}.example", 80)
+def origin(name: object) -> Origin:
+    return Origin("http", f"{name}.example", 80)
 
 
-def room_for(requests: int) -> WaitingRoom:
-    crawler: Any = get_crawler(Spider)
-    # No limit, so nothing to lend.
-    crawler.engine = SimpleNamespace(downloader=SimpleNamespace(total_concurrency=0), _slot=None)
-    return WaitingRoom(crawler, Places(crawler), requests)
+def never() -> Deferred[str]:
+    return Deferred()
+
+
+class Manual:
+    """A queue of *size*, for a crawl whose loop is the test's."""
+
+    def __init__(self, stack: ExitStack, size: int, concurrency: int = 2) -> None:
+        self._stack = stack
+        self.crawler: Any = get_crawler(Spider)
+        self.engine = ManualEngine(concurrency)
+        self.loop = ManualLoop()
+        self.limit = ConcurrencyLimit(cast("Engine", self.engine), call_later=self.loop.call_later)
+        self.queue = HoldQueue(self.crawler, self.limit, size, call_later=self.loop.call_later)
+        #: Names of requests in the order in which they went on, and with what.
+        self.order: list[Any] = []
+        self.results: dict[Any, Any] = {}
+
+    def hold(self, name: object = "a", priority: int = 0, arrival: Arrival = FIRST) -> HeldRequest:
+        """A request for the origin of that name."""
+        request = Request(f"http://{name}.example/", priority=priority)
+        self.engine.active.add(request)
+        return self._stack.enter_context(self.queue.hold(origin(name), request, arrival))
+
+    def hold_all(self, name: object) -> int:
+        """As many for that origin as find room."""
+        held = 0
+        while (one := self.hold(name)).patience != 0:
+            assert one.patience is None
+            held += 1
+        return held
+
+    def start(self, name: Any, waiting: Callable[[], Awaitable[Any]]) -> None:
+        """Begin to wait; note what came of it."""
+
+        async def run() -> None:
+            self.results[name] = await waiting()
+            self.order.append(name)
+
+        started = deferred_from_coro(run())
+        started.addErrback(lambda _: None)
+        self._stack.callback(started.cancel)
+
+    def wait(self, name: Any, held: HeldRequest) -> Deferred[str]:
+        """Have *held* wait for what is returned."""
+        event: Deferred[str] = Deferred()
+        self.start(name, lambda: held.wait(event))
+        return event
+
+    def stat(self, name: str) -> Any:
+        return self.crawler.stats.get_value(name)
 
 
 @pytest.fixture
-def room() -> WaitingRoom:
-    return room_for(100)
-
-
-def fill(room: WaitingRoom, stack: ExitStack, one: Origin) -> int:
-    """As many requests for *one* as find a place."""
-    taken = 0
-    while room.has_place_for(one):
-        stack.enter_context(room.place(one))
-        taken += 1
-    return taken
-
-
-def test_fair_between_origins(room: WaitingRoom) -> None:
+def stack() -> Iterator[ExitStack]:
     with ExitStack() as stack:
+        yield stack
+
+
+# -- room ---------------------------------------------------------------------------
+
+
+def test_fair_between_origins(stack: ExitStack) -> None:
+    crawl = Manual(stack, 100)
+    with ExitStack() as inner:
+        crawl._stack = inner  # noqa: SLF001
         # Each takes half of what the others leave.
-        assert [fill(room, stack, origin(number)) for number in range(5)] == [50, 25, 13, 6, 3]
-        assert room.has_place_for(origin(9))
+        assert [crawl.hold_all(number) for number in range(5)] == [50, 25, 13, 6, 3]
+        assert crawl.stat("robotstxt/waiting_max") == 97
     # All have left.
-    with ExitStack() as stack:
-        assert fill(room, stack, origin(3)) == 50
+    crawl._stack = stack  # noqa: SLF001
+    assert crawl.hold_all(3) == 50
 
 
-def test_no_origin_takes_a_large_room() -> None:
-    room = room_for(5_000)
-    with ExitStack() as stack:
-        assert [fill(room, stack, origin(number)) for number in range(3)] == [256] * 3
-        assert room.has_place_for(origin(9))
+def test_no_origin_takes_a_large_queue(stack: ExitStack) -> None:
+    crawl = Manual(stack, 5_000)
+    assert [crawl.hold_all(number) for number in range(3)] == [PER_ORIGIN] * 3
+    assert crawl.hold("other").patience is None
 
 
-def test_many_origins_fill_it(room: WaitingRoom) -> None:
-    with ExitStack() as stack:
-        for number in range(100):
-            assert room.has_place_for(origin(number))
-            stack.enter_context(room.place(origin(number)))
-        assert not room.has_place_for(origin(100))
-        assert not room.has_place_for(origin(1))
+def test_many_origins_fill_it(stack: ExitStack) -> None:
+    crawl = Manual(stack, 100)
+    assert {crawl.hold(number).patience for number in range(100)} == {None}
+    assert crawl.hold("other").patience == 0
+    assert crawl.hold(1).patience == 0
+    assert crawl.stat("robotstxt/waiting_max") == 100
+    assert crawl.stat("robotstxt/waiting_count") == 100
+
+
+# -- a higher priority -----------------------------------------------------------------
 
 
 @pytest_twisted.ensureDeferred
-async def test_refused_one_by_one(room: WaitingRoom) -> None:
-    """Between two of them, whoever else is to go on has a turn."""
-    turn = 0
-    turns: list[int] = []
-
-    def count_turns() -> None:
-        nonlocal turn
-        turn += 1
-        if len(turns) < 3:
-            call_later(0, count_turns)
-
-    async def wait_and_go() -> None:
-        await room.turn_to_be_refused()
-        turns.append(turn)
-
-    count_turns()
-    await gatherResults([deferred_from_coro(wait_and_go()) for _ in range(3)])
-    assert turns == sorted(set(turns))
+async def test_a_higher_priority_displaces_the_last_of_the_origin(stack: ExitStack) -> None:
+    crawl = Manual(stack, 6)
+    for number, priority in enumerate((5, 0, 0)):
+        crawl.wait(number, crawl.hold("a", priority))
+    crawl.wait("other", crawl.hold("b", -9))
+    await crawl.loop.step()
+    urgent = crawl.hold("a", 1)
+    assert urgent.patience is None
+    await crawl.loop.step()
+    # The lowest priority, and of these the one that came last.
+    assert crawl.results == {2: None}
+    assert not urgent.must_leave
 
 
-@pytest.mark.parametrize("dont_filter", [False, True])
-@pytest.mark.parametrize(("behind", "priority"), [(True, 6), (False, 7)])
-def test_to_the_scheduler_and_back(dont_filter: bool, behind: bool, priority: int) -> None:
-    request = Request("http://a.example/", dont_filter=dont_filter, priority=7, meta={"a": 1})
-    returned = to_scheduler(request, behind=behind)
-    assert returned.dont_filter
-    assert returned.priority == priority
-    from_scheduler(returned)
-    assert (returned.dont_filter, returned.priority) == (dont_filter, 7)
-    assert returned.meta == {"a": 1} == request.meta
+@pytest_twisted.ensureDeferred
+async def test_an_equal_priority_displaces_nobody(stack: ExitStack) -> None:
+    crawl = Manual(stack, 2)
+    crawl.wait(0, crawl.hold("a", 3))
+    await crawl.loop.step()
+    assert crawl.hold("a", 3).patience == 0
+    assert crawl.hold("a", 2).patience == 0
+    await crawl.loop.step()
+    assert crawl.results == {}
+
+
+@pytest_twisted.ensureDeferred
+async def test_in_a_full_queue_the_last_of_all_is_displaced(stack: ExitStack) -> None:
+    crawl = Manual(stack, 3)
+    for name, priority in {"a": 2, "b": 1, "c": 3}.items():
+        crawl.wait(name, crawl.hold(name, priority))
+    await crawl.loop.step()
+    assert crawl.hold("d", 4).patience is None
+    await crawl.loop.step()
+    assert crawl.results == {"b": None}
+    assert crawl.stat("robotstxt/waiting_max") == 3
+    # And there is no room for more than before.
+    assert crawl.hold("e", 1).patience == 0
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_request_that_goes_on_is_not_displaced(stack: ExitStack) -> None:
+    """It would make no room by that."""
+    crawl = Manual(stack, 2)
+    event = crawl.wait(0, crawl.hold("a"))
+    await crawl.loop.step()
+    event.callback("came")
+    assert crawl.hold("a", 9).patience == 0
+    await crawl.loop.step()
+    assert crawl.results == {0: "came"}
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_thousand_urgent_requests_stay_within_bounds(stack: ExitStack) -> None:
+    crawl = Manual(stack, 20)
+    held = []
+    for priority in range(1_000):
+        one = crawl.hold("a", priority)
+        held.append(one)
+        crawl.wait(priority, one)
+        await crawl.loop.step()
+    # Half of the queue, and those with the highest priorities.
+    assert [one for one in held if not one.must_leave] == held[-10:]
+    assert crawl.stat("robotstxt/waiting_max") == 10
+
+
+# -- order ------------------------------------------------------------------------------
+
+
+@pytest_twisted.ensureDeferred
+async def test_they_go_on_by_priority_then_by_arrival(stack: ExitStack) -> None:
+    crawl = Manual(stack, 100)
+    events = [crawl.wait(n, crawl.hold(n, priority)) for n, priority in enumerate((0, 7, 0, 9))]
+    await crawl.loop.step()
+    for event in events:
+        event.callback("came")
+    await crawl.loop.step()
+    assert crawl.order == [3, 1, 0, 2]
+
+
+@pytest_twisted.ensureDeferred
+async def test_what_has_come_need_not_be_waited_for(stack: ExitStack) -> None:
+    crawl = Manual(stack, 100)
+    held = crawl.hold()
+    assert await held.wait(succeed("at once")) == "at once"
+    # Nothing was released for that.
+    assert crawl.engine.concurrency == 2
+
+
+@pytest_twisted.ensureDeferred
+async def test_concurrency_is_released_while_a_request_waits(stack: ExitStack) -> None:
+    crawl = Manual(stack, 100)
+    event = crawl.wait("a", held := crawl.hold())
+    await crawl.loop.step()
+    assert crawl.engine.concurrency == 3
+    event.callback("came")
+    await crawl.loop.step()
+    await held.reacquire()
+    assert crawl.engine.concurrency == 2
+    # Again for whatever it has to wait for then.
+    crawl.start("b", lambda: held.sleep(5))
+    await crawl.loop.step()
+    assert crawl.engine.concurrency == 3
+    await crawl.loop.step(5)
+    assert crawl.results == {"a": "came", "b": True}
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_turn_that_is_not_used_is_given_up_at_once(stack: ExitStack) -> None:
+    crawl = Manual(stack, 100)
+    given_up: list[Any] = []
+    turn: Deferred[None] = Deferred(given_up.append)
+    held = crawl.hold()
+    crawl.start("a", lambda: held.wait_for_turn(turn))
+    await crawl.loop.step()
+    held.leave()
+    await crawl.loop.step()
+    assert crawl.results == {"a": False}
+    assert given_up == [turn]
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_turn_that_has_come(stack: ExitStack) -> None:
+    crawl = Manual(stack, 100)
+    turn: Deferred[None] = Deferred()
+    held = crawl.hold()
+    crawl.start("a", lambda: held.wait_for_turn(turn))
+    await crawl.loop.step()
+    turn.callback(None)
+    await crawl.loop.step()
+    assert crawl.results == {"a": True}
+    # However often it is asked about.
+    assert await held.wait_for_turn(turn)
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_fetch_that_the_stop_ends_brings_nothing(stack: ExitStack) -> None:
+    crawl = Manual(stack, 100)
+    event = crawl.wait("a", crawl.hold())
+    await crawl.loop.step()
+    event.errback(CrawlStopping())
+    await crawl.loop.step()
+    assert crawl.results == {"a": None}
+
+
+# -- without room -----------------------------------------------------------------------
+
+
+@pytest_twisted.ensureDeferred
+async def test_without_room_a_request_goes_back_at_once_the_first_time(stack: ExitStack) -> None:
+    crawl = Manual(stack, 1)
+    crawl.hold()
+    held = crawl.hold()
+    assert await held.wait(never()) is None
+    assert not await held.sleep(0)
+    # What has come is used all the same.
+    assert await held.wait(succeed("came")) == "came"
+    assert crawl.engine.concurrency == 2
+
+
+@pytest_twisted.ensureDeferred
+async def test_without_room_it_is_held_for_a_moment_when_it_comes_again(stack: ExitStack) -> None:
+    """Else it would go round and round."""
+    crawl = Manual(stack, 1)
+    crawl.hold()
+    crawl.wait("event", crawl.hold(arrival=AGAIN))
+    held = crawl.hold(arrival=AGAIN)
+    crawl.start("time", lambda: held.sleep(60))
+    await crawl.loop.step(BRIEFLY - 0.01)
+    assert crawl.results == {}
+    assert crawl.stat("robotstxt/waiting_count") == 1
+    await crawl.loop.step(0.02)
+    assert crawl.results == {"event": None, "time": False}
+
+
+@pytest_twisted.ensureDeferred
+async def test_some_of_these_release_their_concurrency_and_the_rest_does_not(
+    stack: ExitStack,
+) -> None:
+    """Else the scheduler would hand out all that it has for a dead host, again and again."""
+    crawl = Manual(stack, 1)
+    crawl.hold()
+    for number in range(30):
+        crawl.wait(number, crawl.hold(arrival=AGAIN))
+    await crawl.loop.step()
+    assert crawl.engine.concurrency == 2 + 16
+
+
+@pytest_twisted.ensureDeferred
+async def test_these_leave_when_a_held_request_needs_concurrency(stack: ExitStack) -> None:
+    crawl = Manual(stack, 1, concurrency=1)
+    waited = crawl.hold("healthy")
+    event = crawl.wait("healthy", waited)
+    for number in range(20):
+        crawl.wait(number, crawl.hold("dead", arrival=AGAIN))
+    await crawl.loop.step()
+    event.callback("came")
+    await crawl.loop.step()
+    crawl.limit.reached_downloader(Request("http://x/"))
+    crawl.start("reacquired", waited.reacquire)
+    await crawl.loop.step()
+    assert crawl.limit.is_short
+    assert [crawl.results[number] for number in range(20)] == [None] * 20
+    # And those that come then do not stay.
+    assert await crawl.hold("dead", arrival=AGAIN).wait(never()) is None
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_component_that_asks_again_gets_an_answer(stack: ExitStack) -> None:
+    crawl = Manual(stack, 1)
+    crawl.hold()
+    event = crawl.wait("media", crawl.hold(arrival=COMPONENT))
+    await crawl.loop.step(100 * BRIEFLY)
+    assert crawl.results == {}
+    # The crawl does not ask for ever more of them meanwhile.
+    assert crawl.engine.concurrency == 2
+    event.callback("came")
+    await crawl.loop.step()
+    assert crawl.results == {"media": "came"}
+
+
+# -- the end ----------------------------------------------------------------------------
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_stop_wakes_whoever_waits(stack: ExitStack) -> None:
+    crawl = Manual(stack, 3)
+    held = crawl.hold("time")
+    crawl.start("time", lambda: held.sleep(3600))
+    crawl.wait("event", crawl.hold("event"))
+    turn: Deferred[None] = Deferred()
+    waiting = crawl.hold("turn")
+    crawl.start("turn", lambda: waiting.wait_for_turn(turn))
+    crawl.wait("media", crawl.hold("full", arrival=COMPONENT))
+    await crawl.loop.step(LOOK)
+    assert crawl.results == {}
+    crawl.engine.is_closing = True
+    await crawl.loop.step(LOOK)
+    assert crawl.results == {"time": False, "event": None, "turn": False, "media": None}
+    # And nobody begins to wait.
+    assert await held.wait(never()) is None
+    assert not await held.sleep(5)
+    assert await crawl.hold("late").wait(never()) is None
+
+
+@pytest_twisted.ensureDeferred
+async def test_only_a_component_that_waits_is_woken_by_a_stop(stack: ExitStack) -> None:
+    """Where no concurrency is released, there is a look all the same."""
+    crawl = Manual(stack, 1)
+    with ExitStack() as inner:
+        crawl._stack = inner  # noqa: SLF001
+        crawl.hold()
+        crawl._stack = stack  # noqa: SLF001
+        crawl.wait("media", crawl.hold(arrival=COMPONENT))
+    await crawl.loop.step(3 * LOOK)
+    crawl.engine.is_closing = True
+    await crawl.loop.step(LOOK)
+    assert crawl.results == {"media": None}
+
+
+def test_back_to_the_scheduler(stack: ExitStack) -> None:
+    crawl = Manual(stack, 1)
+    returned = crawl.queue.give_back(Request("http://a/", priority=7))
+    assert returned.priority == 6
+    assert crawl.stat("robotstxt/given_back_count") == 1
+    # When the crawl stops, it is to come where it was.
+    crawl.engine.is_closing = True
+    assert crawl.queue.give_back(Request("http://a/", priority=7)).priority == 7

@@ -47,7 +47,7 @@ class Crawl:
         requests have waited for ten seconds.
         """
         ours = [line for line in self.log if line.split()[1].startswith("scrapy_rep")]
-        of_any = {"scrapy_rep.observers.summary", "scrapy_rep.holding.hold_queue"}
+        of_any = {"scrapy_rep.observers.summary", "scrapy_rep.holding.progress"}
         return [line for line in ours if line.split()[1] not in of_any]
 
     def summaries(self) -> list[str]:

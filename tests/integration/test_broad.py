@@ -334,10 +334,8 @@ async def test_progress_is_told(
     servers: LoopbackServers, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 1000.0
-    monkeypatch.setattr(
-        "scrapy_rep.holding.hold_queue.time", SimpleNamespace(monotonic=lambda: now)
-    )
-    caplog.set_level(logging.INFO, "scrapy_rep.holding.hold_queue")
+    monkeypatch.setattr("scrapy_rep.holding.progress.time", SimpleNamespace(monotonic=lambda: now))
+    caplog.set_level(logging.INFO, "scrapy_rep.holding.progress")
     hanging = Hanging()
     one = servers.serve(hanging)
 

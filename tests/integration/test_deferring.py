@@ -10,7 +10,7 @@ import pytest
 import pytest_twisted
 
 from scrapy_rep.cli.demo.server import Asked, LoopbackServers, http_response
-from scrapy_rep.holding.hold_queue import KEPT_SINCE
+from scrapy_rep.holding.returns import HELD_SINCE
 from tests.integration.crawling import PAGE, Crawl, Job, ok, pages, paths, site
 from tests.integration.test_in_process import Clock, ScriptedSpider, crawl, robots_count
 
@@ -166,7 +166,7 @@ async def test_a_clock_that_was_set_back_between_two_runs(servers: LoopbackServe
 
     async def script(spider: ScriptedSpider) -> None:
         spider.clock.__class__ = Quick
-        later = {KEPT_SINCE: spider.clock.now + 3600}
+        later = {HELD_SINCE: spider.clock.now + 3600}
         assert await spider.ask(f"{one.url}/yes", meta=later) == 200
 
     await crawl(script, DEFER)

@@ -15,7 +15,7 @@ from scrapy.utils.test import get_crawler
 
 from scrapy_rep import Reason, Verdict
 from scrapy_rep.cli.demo.server import Answer, Asked, LoopbackServers, Site, http_response
-from scrapy_rep.holding.concurrency import Places
+from scrapy_rep.holding.concurrency import ConcurrencyLimit
 from scrapy_rep.policies.download import Budget, Download, clock_stopped
 from scrapy_rep.stores.base import pause
 from tests.conditions import until
@@ -235,7 +235,7 @@ async def test_time_in_a_queue_does_not_count() -> None:
     clock = Clock()
     budget = Budget(15, clock)
     crawler = get_crawler()
-    download = Download(crawler, Places(crawler), 1000, budget)
+    download = Download(crawler, ConcurrencyLimit.from_crawler(crawler), 1000, budget)
     request = Request("https://example.com/robots.txt", meta={"rep_download": download})
     download.start_clock()
     clock.now += 2

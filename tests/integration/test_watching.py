@@ -38,7 +38,9 @@ class Sees:
 def sees(monkeypatch: pytest.MonkeyPatch) -> Sees:
     """Somebody who watches all crawls of a test."""
     sees = Sees()
-    monkeypatch.setattr("scrapy_rep.middleware._observers", lambda crawler, settings, clock: [sees])
+    monkeypatch.setattr(
+        "scrapy_rep.middleware.enabled_observers", lambda crawler, settings, clock: [sees]
+    )
     return sees
 
 

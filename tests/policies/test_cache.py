@@ -15,8 +15,9 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.test import get_crawler
 from twisted.internet.defer import Deferred
 
+from scrapy_rep.engine import Engine
 from scrapy_rep.exceptions import CrawlStopping
-from scrapy_rep.holding.concurrency import Places
+from scrapy_rep.holding.concurrency import ConcurrencyLimit
 from scrapy_rep.policies.cache import PolicyCache
 from scrapy_rep.policies.fetcher import Fetched
 from scrapy_rep.policies.states import State
@@ -124,11 +125,11 @@ class SlowStore(MemoryStore):
         return self._leased(ORIGIN)
 
 
-class StoppingPlaces(Places):
+class StoppingLimit(ConcurrencyLimit):
     """The crawl stops when the test says."""
 
     def __init__(self, crawler: Crawler) -> None:
-        super().__init__(crawler)
+        super().__init__(Engine(crawler))
         self.callbacks: list[Callable[[], None]] = []
 
     def on_stop(self, callback: Callable[[], None]) -> None:
@@ -143,12 +144,12 @@ class Crawl:
         self.store = SlowStore(self.clock)
         self.fetches = Fetches()
         self.crawler = get_crawler(Spider, {"REP_STORE": "memory"})
-        self.places = StoppingPlaces(self.crawler)
+        self.limit = StoppingLimit(self.crawler)
         self.cache = PolicyCache(
             self.crawler,
             RepSettings.read(Settings(settings)),
             self.clock,
-            self.places,
+            self.limit,
             fetcher=self.fetches,
             store=self.store,
         )
@@ -186,7 +187,7 @@ class Crawl:
         return self.crawler.stats.get_value(f"robotstxt/{name}")
 
     def stop(self) -> None:
-        for callback in self.places.callbacks:
+        for callback in self.limit.callbacks:
             callback()
 
     def close(self) -> Deferred[Any]:

@@ -1,0 +1,95 @@
+"""An engine and a loop that do what a test says: for the units of ``holding/``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from heapq import heappop, heappush
+from itertools import count
+from typing import Any
+
+from scrapy import Request
+from scrapy.utils.asyncio import call_later
+from twisted.internet.defer import Deferred
+
+
+class Timer:
+    """A call that is due."""
+
+    is_cancelled = False
+
+    def cancel(self) -> None:
+        self.is_cancelled = True
+
+
+class ManualLoop:
+    """Calls what is due when the test says so."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self._calls: list[tuple[float, int, Timer, Callable[..., Any], tuple[Any, ...]]] = []
+        self._numbers = count()
+
+    def call_later(self, seconds: float, called: Callable[..., Any], *args: Any) -> Timer:
+        timer = Timer()
+        heappush(self._calls, (self.now + seconds, next(self._numbers), timer, called, args))
+        return timer
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing will be called."""
+        return all(timer.is_cancelled for _, _, timer, _, _ in self._calls)
+
+    async def step(self, seconds: float = 0.0) -> None:
+        """Let so many seconds pass, with all that happens in them."""
+        await settle()
+        end = self.now + seconds
+        while self._calls and self._calls[0][0] <= end:
+            self.now, _, timer, called, args = heappop(self._calls)
+            if not timer.is_cancelled:
+                called(*args)
+            await settle()
+        self.now = end
+
+
+async def settle() -> None:
+    """Let tasks go on that can."""
+    for _ in range(5):
+        turn: Deferred[None] = Deferred()
+        call_later(0, turn.callback, None)
+        await turn
+
+
+class ManualEngine:
+    """The facts of an engine whose downloader is limited to *concurrency* requests."""
+
+    def __init__(self, concurrency: int) -> None:
+        self.concurrency = concurrency
+        self.active: set[Request] = set()
+        #: Keys of download slots in which a request would not start at once.
+        self.busy: set[str] = set()
+        self.is_closing = False
+        self.kept_open = 0.0
+        self.looks_for_work = 0
+
+    @property
+    def active_count(self) -> int:
+        return len(self.active)
+
+    @property
+    def room(self) -> int:
+        """How many requests the engine would take from the scheduler."""
+        return self.concurrency - len(self.active)
+
+    def raise_concurrency(self, number: int) -> None:
+        if number:
+            self.concurrency += number
+            self.looks_for_work += 1
+
+    def keep_open(self, seconds: float) -> None:
+        self.kept_open += seconds
+
+    def slot_key(self, request: Request) -> str:
+        return request.url.split("/")[2]
+
+    def slot_is_free(self, key: str | None) -> bool:
+        return key not in self.busy

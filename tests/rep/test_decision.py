@@ -1,0 +1,115 @@
+"""What is done with a request: a table of all that may meet."""
+
+from __future__ import annotations
+
+from dataclasses import FrozenInstanceError, replace
+
+import pytest
+
+from scrapy_rep.rep.decision import Admit, Hold, RequestFacts, Why, decide, verdict_now
+from scrapy_rep.rep.dialects import KOSTER1994
+from scrapy_rep.rep.verdict import Reason
+from tests.decision_cases import (
+    AGENTS,
+    CASES,
+    DEFERRED,
+    MAX_WAIT,
+    NO_TRAINING,
+    OPENS_LATER,
+    OPENS_SOON,
+    PACED,
+    RULES,
+    SITE,
+    Case,
+    shown,
+)
+from tests.policy_examples import NOON
+
+
+def test_every_combination() -> None:
+    wrong = [
+        (case.path, case.held_for, case.until_open, case.expected, shown(case.decision))
+        for case in CASES
+        if shown(case.decision) != case.expected
+    ]
+    assert wrong == []
+
+
+def test_the_table_has_every_answer() -> None:
+    kinds = {case.expected.split(" ")[0].rstrip(":") for case in CASES}
+    assert kinds == {"admit", "refuse", "hold", "fetch"}
+    assert len(CASES) == len(set(map(repr, CASES)))
+
+
+def test_the_verdict_of_a_refusal_is_complete() -> None:
+    facts = RequestFacts.of(f"{SITE}/no", AGENTS)
+    decision = decide(RULES, facts, CASES[0].terms, NOON + 90)
+    assert decision.verdict == RULES.verdict(f"{SITE}/no", AGENTS, NOON + 90)  # type: ignore[union-attr]
+    assert decision.verdict.age == 90  # type: ignore[union-attr]
+    assert decision.verdict.line == 2  # type: ignore[union-attr]
+
+
+def test_a_hold_says_what_for() -> None:
+    held = Case(OPENS_SOON, "/yes", "", until_open=True).decision
+    assert isinstance(held, Hold)
+    assert held.why is Why.VISIT_TIME
+    held = Case(DEFERRED, "/yes", "").decision
+    assert isinstance(held, Hold)
+    assert held.why is Why.UNREACHABLE
+
+
+def test_a_policy_that_has_just_expired_is_used() -> None:
+    """It was fetched for those that wait for it, however short its lifetime is."""
+    expired = replace(RULES, until=NOON - 1)
+    assert decide(expired, RequestFacts.of(f"{SITE}/yes", AGENTS), CASES[0].terms, NOON) == Admit()
+
+
+def test_a_deferring_policy_that_has_expired_is_asked_about_again_at_once() -> None:
+    expired = replace(DEFERRED, until=NOON - 1)
+    held = decide(expired, RequestFacts.of(f"{SITE}/yes", AGENTS), CASES[0].terms, NOON)
+    assert isinstance(held, Hold)
+    assert held.until <= NOON
+
+
+def test_no_hold_is_longer_than_the_limit() -> None:
+    far = replace(DEFERRED, until=NOON + 10 * MAX_WAIT)
+    held = decide(far, RequestFacts.of(f"{SITE}/yes", AGENTS), CASES[0].terms, NOON)
+    assert isinstance(held, Hold)
+    assert held.until == NOON + MAX_WAIT
+
+
+def test_whether_robots_txt_itself_is_allowed_is_for_the_dialect_to_say() -> None:
+    facts = RequestFacts.of(f"{SITE}/robots.txt", AGENTS)
+    terms = replace(CASES[0].terms, dialect=KOSTER1994)
+    expected = "admit" if KOSTER1994.robots_txt_allowed else f"fetch {SITE}"
+    assert shown(decide(None, facts, terms, NOON)) == expected
+
+
+def test_whether_a_delay_is_asked_for_depends_on_the_agent_and_the_time() -> None:
+    assert decide(PACED, RequestFacts.of(f"{SITE}/", AGENTS), CASES[0].terms, NOON) == Admit(True)
+    assert decide(RULES, RequestFacts.of(f"{SITE}/", AGENTS), CASES[0].terms, NOON) == Admit(False)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.held_for is None])
+def test_verdict_now_is_what_is_decided(case: Case) -> None:
+    if case.policy is None:
+        return
+    verdict = verdict_now(case.policy, case.url, AGENTS, case.terms, NOON)
+    if case.expected.endswith("visit-time") and case.expected.startswith("hold"):
+        # It will be let through, if not now.
+        assert verdict.allowed
+    else:
+        assert verdict.allowed is case.expected.startswith("admit")
+    if not verdict.allowed:
+        assert verdict.reason.value == case.expected.split(": ")[1]
+
+
+def test_verdict_now_of_what_is_refused_beyond_rules() -> None:
+    for policy, reason in [(NO_TRAINING, Reason.PURPOSE), (OPENS_LATER, Reason.VISIT_TIME)]:
+        verdict = verdict_now(policy, f"{SITE}/yes", AGENTS, CASES[0].terms, NOON)
+        assert verdict.reason is reason
+
+
+def test_decisions_are_values() -> None:
+    with pytest.raises(FrozenInstanceError):
+        Admit().asks_for_delay = True  # type: ignore[misc]
