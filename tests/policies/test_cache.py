@@ -575,6 +575,8 @@ async def test_no_flight_starts_after_a_stop() -> None:
     came = one.get()
     await settled()
     assert isinstance(came[0].value, CrawlStopping)
+    with pytest.raises(CrawlStopping):
+        await one.cache.revalidate(ORIGIN, ASKING)
     assert one.store.calls == []
     assert one.state() is State.UNKNOWN
 
