@@ -569,7 +569,7 @@ async def test_what_was_used_last_stays(by: str) -> None:
 
 
 @pytest_twisted.ensureDeferred
-async def test_no_flight_starts_after_a_stop() -> None:
+async def test_no_lookup_starts_after_a_stop() -> None:
     one = Crawl()
     one.stop()
     came = one.get()
@@ -585,17 +585,19 @@ async def test_no_flight_starts_after_a_stop() -> None:
 async def test_nothing_is_revalidated_after_a_stop() -> None:
     one = Crawl()
     await one.fetched()
+    one.store.calls.clear()
     one.clock.now += 23 * HOUR
     one.stop()
     assert body_of(await one.got()) == ALLOW
     await settled()
+    assert one.store.calls == []
     assert one.fetches.count == 1
     assert one.state() is State.USABLE
 
 
 @pytest.mark.parametrize("step", ["read", "wait"])
 @pytest_twisted.ensureDeferred
-async def test_a_flight_that_is_loading_does_not_go_on_to_a_fetch_after_a_stop(step: str) -> None:
+async def test_a_lookup_that_is_loading_does_not_go_on_to_a_fetch_after_a_stop(step: str) -> None:
     one = Crawl()
     await MemoryStore.claim(one.store, ORIGIN, 1000)
     held = one.store.hold(step)
