@@ -332,6 +332,23 @@ async def test_no_request_waits_for_a_revalidation_and_there_is_one_at_a_time() 
 
 
 @pytest_twisted.ensureDeferred
+async def test_a_due_policy_of_the_store_is_used_while_it_is_revalidated() -> None:
+    one = Crawl()
+    one.store.put(entry())
+    one.clock.now += 23 * HOUR
+    claiming = one.store.hold("claim")
+    came = one.get()
+    await settled()
+    assert body_of(came[0]) == ALLOW
+    assert one.state() is State.REVALIDATING
+    claiming.callback(None)
+    await settled()
+    one.fetches.answer(REFUSE)
+    await settled()
+    assert body_of(await one.got()) == REFUSE
+
+
+@pytest_twisted.ensureDeferred
 async def test_a_request_that_no_longer_waits_does_not_end_the_fetch() -> None:
     one = Crawl()
     cancelled = one.cache.get(ORIGIN, ASKING)
