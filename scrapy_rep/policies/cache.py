@@ -1,7 +1,7 @@
 """One current policy per origin: in memory, from the store, or fetched, once however many ask.
 
 :mod:`.states` says in which states an origin can be, and decides what comes next. Here may
-live: who waits, and the one *flight* per origin that asks the store and the server. Here may
+live: who waits, and the one *lookup* per origin that asks the store and the server. Here may
 not live: the decisions, how an entry is read (:mod:`.reader`), what is kept in memory
 (:mod:`.memory`), and what is logged.
 """
@@ -82,7 +82,7 @@ class Fetcher(Protocol):
 
 
 @dataclass(slots=True)
-class _Flight:
+class _Lookup:
     """The one task that finds out about an origin."""
 
     #: The request that has started it, unless that does not wait.
@@ -131,7 +131,7 @@ class PolicyCache:
         self._store = store
         self._memory = PolicyMemory(settings.max_origins)
         self._by_key = self._memory.by_key
-        self._flights: dict[Origin, _Flight] = {}
+        self._lookups: dict[Origin, _Lookup] = {}
         # Only so that nothing under way is garbage.
         self._tasks: set[Deferred[None]] = set()
         self._is_stopped = False
@@ -186,15 +186,17 @@ class PolicyCache:
         """The policy of *origin*, fetched now on behalf of *asking*, whatever is known.
 
         Conditionally, where a copy is known; when this returns, the store has the
-        outcome, if it can be kept. Where a flight to *origin* is under way, the
+        outcome, if it can be kept. Where a lookup of *origin* is under way, the
         policy that it brings. Raises only :exc:`~scrapy_rep.CrawlStopping`.
         """
-        if origin in self._flights:
+        if origin in self._lookups:
             return await maybe_deferred_to_future(self._join(origin))
+        if self._is_stopped:
+            raise CrawlStopping
         first: Deferred[Policy] = Deferred()
         landed: Deferred[None] = Deferred()
-        flight = self._start(origin, self._fetch_anyway(origin, asking), first)
-        flight.addBoth(landed.callback)
+        lookup = self._start(origin, self._fetch_anyway(origin, asking), first)
+        lookup.addBoth(landed.callback)
         await maybe_deferred_to_future(landed)
         return await maybe_deferred_to_future(first)
 
@@ -210,16 +212,16 @@ class PolicyCache:
         return policy, policy.due
 
     def _phase(self, origin: Origin) -> Phase | None:
-        flight = self._flights.get(origin)
-        return None if flight is None else flight.phase
+        lookup = self._lookups.get(origin)
+        return None if lookup is None else lookup.phase
 
     def _join(self, origin: Origin) -> Deferred[Policy]:
-        """What the flight to *origin* that is under way brings."""
+        """What the lookup of *origin* that is under way brings."""
         mine: Deferred[Policy] = Deferred()
-        self._flights[origin].waiting.append(mine)
+        self._lookups[origin].waiting.append(mine)
         return mine
 
-    # -- flights ----------------------------------------------------------------------
+    # -- lookups ----------------------------------------------------------------------
 
     def _start(
         self,
@@ -227,31 +229,31 @@ class PolicyCache:
         finding_out: Coroutine[Any, Any, Policy],
         first: Deferred[Policy] | None = None,
     ) -> Deferred[None]:
-        """Start the flight to *origin*, for which *first* waits, if it is not ``None``."""
-        self._flights[origin] = _Flight(first, [] if first is None else [first])
+        """Start the lookup of *origin*, for which *first* waits, if it is not ``None``."""
+        self._lookups[origin] = _Lookup(first, [] if first is None else [first])
         # A task of its own: the request that asked first may be cancelled.
-        task = deferred_from_coro(self._fly(origin, finding_out))
+        task = deferred_from_coro(self._look_up(origin, finding_out))
         self._tasks.add(task)
         task.addBoth(lambda _: self._tasks.discard(task))
         return task
 
-    async def _fly(self, origin: Origin, finding_out: Coroutine[Any, Any, Policy]) -> None:
-        flight = self._flights[origin]
+    async def _look_up(self, origin: Origin, finding_out: Coroutine[Any, Any, Policy]) -> None:
+        lookup = self._lookups[origin]
         policy: Policy | None = None
         try:
             policy = await finding_out
         except CrawlStopping as stopping:
             # The requests that wait have learned nothing by it.
-            for waiter in flight.take_waiting():
+            for waiter in lookup.take_waiting():
                 waiter.errback(stopping)
         except Exception:
             # Nothing in there raises. If it does, nothing is allowed by it.
             self._log.on_bug(origin)
         finally:
             # However it ends, no request is left waiting.
-            if policy is not None or flight.waiting:
+            if policy is not None or lookup.waiting:
                 self._serve(policy or self._reader.refusing(origin))
-            del self._flights[origin]
+            del self._lookups[origin]
 
     async def _find_out(self, origin: Origin, asking: Request) -> Policy:
         """What holds for *origin*: by the store if it can tell, else by a fetch."""
@@ -314,16 +316,16 @@ class PolicyCache:
     async def _fetch(
         self, origin: Origin, known: CacheEntry | None, asking: Request, lease: Lease | None
     ) -> Policy:
-        flight = self._flights[origin]
-        flight.phase = Phase.FETCHING
+        lookup = self._lookups[origin]
+        lookup.phase = Phase.FETCHING
         try:
             policy, entry = await self._fetch_and_learn(origin, known, asking)
         except Exception:
             if lease is not None:
                 await self._store.release(lease)
             raise
-        flight.phase = Phase.WRITING
-        coalesced = sum(waiter is not flight.first for waiter in flight.waiting)
+        lookup.phase = Phase.WRITING
+        coalesced = sum(waiter is not lookup.first for waiter in lookup.waiting)
         count(self._crawler, "robotstxt/coalesced_count", coalesced)
         # The requests that wait need not wait for the store.
         self._serve(policy)
@@ -350,13 +352,13 @@ class PolicyCache:
     def _serve(self, policy: Policy) -> None:
         """Keep *policy*, and hand it to all requests that wait for it."""
         self._memory.put(policy)
-        for waiter in self._flights[policy.origin].take_waiting():
+        for waiter in self._lookups[policy.origin].take_waiting():
             waiter.callback(policy)
 
     # -- the end ----------------------------------------------------------------------
 
     def _stop(self) -> None:
-        # No flight starts or goes on to a fetch any more: the engine would refuse, which
+        # No lookup starts or goes on to a fetch any more: the engine would refuse, which
         # is not an outage.
         self._is_stopped = True
 

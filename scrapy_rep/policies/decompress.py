@@ -1,7 +1,7 @@
 """Content-Encoding undone within a limit.
 
 Scrapy's HttpCompressionMiddleware undoes it whole, and drops a body that grows
-over DOWNLOAD_MAXSIZE. A robots.txt needs the opposite: the first octets of
+over DOWNLOAD_MAXSIZE. A robots.txt needs the opposite: the first bytes of
 whatever comes, and no more memory than they take.
 """
 
@@ -17,7 +17,7 @@ class BrokenBody(Exception):
 
 
 def decompress(body: bytes, encodings: Sequence[str], limit: int, *, cut: bool) -> bytes:
-    """At most *limit* octets of what *body* is without *encodings*.
+    """At most *limit* bytes of what *body* is without *encodings*.
 
     *encodings* are those of the Content-Encoding header, in its order. *cut*
     says that *body* is only the start of what was sent. Raises

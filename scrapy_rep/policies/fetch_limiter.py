@@ -1,7 +1,7 @@
-"""How many robots.txt fetches are under way at once.
+"""How many robots.txt fetches run at once.
 
-As many as CONCURRENT_REQUESTS says, as long as they are answered soon. One that is
-not only waits, costs next to nothing, and makes room for the next, up to
+As many as CONCURRENT_REQUESTS says, as long as they are answered soon. A fetch that is not
+only waits for its server, costs next to nothing, and lets the next one start, up to
 REP_MAX_FETCHES in all: hosts that hang do not keep the others waiting.
 """
 
@@ -16,58 +16,56 @@ from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
-# A fetch that takes longer than this, in seconds, only waits.
+# A fetch that takes longer than this, in seconds, is slow.
 _SOON = 0.25
 
 
 @dataclass(slots=True)
 class _Fetch:
-    is_young: bool = True
+    is_slow: bool = False
 
 
 class FetchLimiter:
-    """Lets in *at_once* fetches that are young, and *in_all* of any age."""
+    """Lets *at_once* fetches run that are not slow, and *in_all* with the slow ones."""
 
     def __init__(self, at_once: int, in_all: int) -> None:
         self._at_once = at_once
-        #: How many there may be of any age.
+        #: How many there may be, slow or not.
         self.in_all = in_all
-        self._young = 0
-        self._inside = 0
-        self._queue: deque[Deferred[None]] = deque()
+        self._quick = 0
+        self._running = 0
+        self._waiting: deque[Deferred[None]] = deque()
 
     @asynccontextmanager
     async def acquire(self) -> AsyncIterator[None]:
-        """For as long as a fetch takes; whoever comes first is let in first."""
-        if self._queue or not self._has_room:
-            turn: Deferred[None] = Deferred(self._queue.remove)
-            self._queue.append(turn)
+        """For as long as a fetch takes; the fetch that comes first runs first."""
+        if self._waiting or not self._has_room:
+            turn: Deferred[None] = Deferred(self._waiting.remove)
+            self._waiting.append(turn)
             await maybe_deferred_to_future(turn)
         else:
-            self._let_in()
+            self._start()
         fetch = _Fetch()
-        aging = call_later(_SOON, self._grow_old, fetch)
+        timer = call_later(_SOON, self._slow_down, fetch)
         try:
             yield
         finally:
-            aging.cancel()
-            self._inside -= 1
-            self._grow_old(fetch)
+            timer.cancel()
+            self._running -= 1
+            self._slow_down(fetch)
 
-    def _grow_old(self, fetch: _Fetch) -> None:
-        self._young -= fetch.is_young
-        fetch.is_young = False
-        self._let_others_in()
+    def _slow_down(self, fetch: _Fetch) -> None:
+        """*fetch* counts no longer as one that is not slow."""
+        self._quick -= not fetch.is_slow
+        fetch.is_slow = True
+        while self._waiting and self._has_room:
+            self._start()
+            self._waiting.popleft().callback(None)
 
     @property
     def _has_room(self) -> bool:
-        return self._young < self._at_once and self._inside < self.in_all
+        return self._quick < self._at_once and self._running < self.in_all
 
-    def _let_in(self) -> None:
-        self._young += 1
-        self._inside += 1
-
-    def _let_others_in(self) -> None:
-        while self._queue and self._has_room:
-            self._let_in()
-            self._queue.popleft().callback(None)
+    def _start(self) -> None:
+        self._quick += 1
+        self._running += 1

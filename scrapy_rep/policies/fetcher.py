@@ -102,18 +102,22 @@ class RobotsTxtFetcher:
                 return await self._follow(origin, asking, known)
         except CrawlStopping:
             raise
-        except Expired:
-            detail = f"no answer within {self._settings.fetch_timeout:g} s"
-        except (BrokenBody, TooManyRequests) as error:
-            detail = printable(str(error))
         except Exception as error:
-            detail = printable(describe(error))
-            if raised_in(error) is not None:
-                self._log.on_exception(origin, error)
-            if not isinstance(error, IgnoreRequest):
-                count(self._crawler, f"robotstxt/exception_count/{type(error)}")
+            detail = self._failed(origin, error)
         failed = FetchResult(origin.robots_url, failure=Failure.NO_ANSWER, detail=detail)
         return Fetched(failed, conditional=False)
+
+    def _failed(self, origin: Origin, error: Exception) -> str:
+        """Count and log *error*, with which a fetch ended; what to tell people of it."""
+        if isinstance(error, Expired):
+            return f"no answer within {self._settings.fetch_timeout:g} s"
+        if not isinstance(error, IgnoreRequest):
+            count(self._crawler, f"robotstxt/exception_count/{type(error)}")
+        if isinstance(error, (BrokenBody, TooManyRequests)):
+            return printable(str(error))
+        if raised_in(error) is not None:
+            self._log.on_exception(origin, error)
+        return printable(describe(error))
 
     def _spider_opened(self) -> None:
         self._limiter.in_all = Engine(self._crawler).widen_pools(self._settings.max_fetches)

@@ -9,7 +9,7 @@ may not live: clocks, stores, fetches, logging, and whoever waits.
 
     usable ──due──> revalidating ──answer──> usable
 
-A state is not stored. It follows from the policy in memory and from the *flight*, the one
+A state is not stored. It follows from the policy in memory and from the *lookup*, the one
 task that finds out about an origin, so the two can never disagree with it.
 """
 
@@ -22,14 +22,14 @@ from scrapy_rep.rep.dialects import Access
 from scrapy_rep.rep.policy import Policy
 from scrapy_rep.stores.base import MAX_LEASE, Lease
 
-#: How often a flight waits for somebody else's fetch before it fetches as well.
+#: How often a lookup waits for somebody else's fetch before it fetches as well.
 MAX_WAITS = 3
 
 
 class State(Enum):
     """Where an origin stands."""
 
-    #: No policy may be used, and no flight is under way.
+    #: No policy may be used, and no lookup is under way.
     UNKNOWN = "unknown"
     #: The store is asked; requests wait.
     LOADING = "loading"
@@ -52,7 +52,7 @@ class Known(Enum):
 
 
 class Phase(Enum):
-    """How far a flight is."""
+    """How far a lookup is."""
 
     LOADING = "loading"
     FETCHING = "fetching"
@@ -64,11 +64,11 @@ class Action(Enum):
     """What the cache does for a request."""
 
     USE = "use"
-    #: And start a flight, for which no request waits.
+    #: And start a lookup, for which no request waits.
     USE_AND_REVALIDATE = "use and revalidate"
-    #: Until the flight that is under way has a policy.
+    #: Until the lookup that is under way has a policy.
     WAIT = "wait"
-    #: Start a flight, and wait for it.
+    #: Start a lookup, and wait for it.
     START = "start"
 
 
@@ -101,7 +101,7 @@ _ACTIONS = {
 def state_of(policy: Policy | None, phase: Phase | None) -> State:
     """The state of an origin whose policy that may be used is *policy*.
 
-    *phase* is that of its flight; ``None`` without one.
+    *phase* is that of its lookup; ``None`` without one.
     """
     if policy is None:
         known = Known.NOTHING
@@ -122,7 +122,7 @@ def action_for(policy: Policy | None, phase: Phase | None, *, is_due: bool) -> A
     return _ACTIONS[state]
 
 
-# -- what a flight does next ----------------------------------------------------
+# -- what a lookup does next ----------------------------------------------------
 
 
 class Stored(Enum):
@@ -170,7 +170,7 @@ def after_claim(
 ) -> UseStored | FetchWith | WaitForPeer:
     """What to do when a lease was asked for, and *lease* was granted or, if ``None``, not.
 
-    *waits* is how often this flight has waited for somebody else.
+    *waits* is how often this lookup has waited for somebody else.
     """
     if known is Stored.CURRENT:
         return UseStored(release=lease)

@@ -333,6 +333,23 @@ async def test_no_request_waits_for_a_revalidation_and_there_is_one_at_a_time() 
 
 
 @pytest_twisted.ensureDeferred
+async def test_a_due_policy_of_the_store_is_used_while_it_is_revalidated() -> None:
+    one = Crawl()
+    one.store.put(entry())
+    one.clock.now += 23 * HOUR
+    claiming = one.store.hold("claim")
+    came = one.get()
+    await settled()
+    assert body_of(came[0]) == ALLOW
+    assert one.state() is State.REVALIDATING
+    claiming.callback(None)
+    await settled()
+    one.fetches.answer(REFUSE)
+    await settled()
+    assert body_of(await one.got()) == REFUSE
+
+
+@pytest_twisted.ensureDeferred
 async def test_a_request_that_no_longer_waits_does_not_end_the_fetch() -> None:
     one = Crawl()
     cancelled = one.cache.get(ORIGIN, ASKING)
@@ -570,12 +587,14 @@ async def test_what_was_used_last_stays(by: str) -> None:
 
 
 @pytest_twisted.ensureDeferred
-async def test_no_flight_starts_after_a_stop() -> None:
+async def test_no_lookup_starts_after_a_stop() -> None:
     one = Crawl()
     one.stop()
     came = one.get()
     await settled()
     assert isinstance(came[0].value, CrawlStopping)
+    with pytest.raises(CrawlStopping):
+        await one.cache.revalidate(ORIGIN, ASKING)
     assert one.store.calls == []
     assert one.state() is State.UNKNOWN
 
@@ -584,17 +603,19 @@ async def test_no_flight_starts_after_a_stop() -> None:
 async def test_nothing_is_revalidated_after_a_stop() -> None:
     one = Crawl()
     await one.fetched()
+    one.store.calls.clear()
     one.clock.now += 23 * HOUR
     one.stop()
     assert body_of(await one.got()) == ALLOW
     await settled()
+    assert one.store.calls == []
     assert one.fetches.count == 1
     assert one.state() is State.USABLE
 
 
 @pytest.mark.parametrize("step", ["read", "wait"])
 @pytest_twisted.ensureDeferred
-async def test_a_flight_that_is_loading_does_not_go_on_to_a_fetch_after_a_stop(step: str) -> None:
+async def test_a_lookup_that_is_loading_does_not_go_on_to_a_fetch_after_a_stop(step: str) -> None:
     one = Crawl()
     await MemoryStore.claim(one.store, ORIGIN, 1000)
     held = one.store.hold(step)
