@@ -123,6 +123,7 @@ class JobSpider(scrapy.Spider):
             meta={"job_url": page["url"], "handle_httpstatus_all": True} | page.get("meta", {}),
             headers=page.get("headers"),
             dont_filter=page.get("dont_filter", True),
+            priority=page.get("priority", 0),
         )
 
     def look_whether_to_stop(self) -> None:

@@ -40,6 +40,26 @@ class AsksAgain:
         return request.replace(dont_filter=True) if response.status == 503 else response
 
 
+class AsksBefore:
+    """Asks for a page of its own before each one, as those do that log in or get a token.
+
+    The pages that it asks for are to another path of the same host.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> AsksBefore:
+        return cls(crawler)
+
+    async def process_request(self, request: Request) -> None:
+        if not request.url.endswith(("/token", "/robots.txt")):
+            token = Request(request.url.rpartition("/")[0] + "/token", dont_filter=True)
+            assert self._crawler.engine is not None
+            await self._crawler.engine.download_async(token)
+
+
 class KeepsAway:
     """Lets nobody ask for a robots.txt."""
 

@@ -207,13 +207,16 @@ def test_a_stop_loses_nothing(
         "REP_MAX_WAITING": 50,
     }
     spider = {"stop_at": 30, "stop_stat": "robotstxt/given_back_count", "stop_by": stop_by}
-    stopped = run(loop, paths(one, 40), settings, spider=spider)
+    job = [page | {"priority": n % 3} for n, page in enumerate(pages(*paths(one, 40)))]
+    stopped = Job(job, loop, settings=NARROW | settings, spider=spider).run()
     assert stopped.outcomes == {}
     assert 0 < stopped.seconds_to_close < 20
     assert one.targets() == ["/robots.txt"]
     hanging.hangs = False
     again = run(loop, [], settings)
     assert [again.outcome(url) for url in paths(one, 40)] == ["fetched"] * 40
+    priorities = [again.outcomes[url]["priority"] for url in paths(one, 40)]
+    assert priorities == [n % 3 for n in range(40)]
     # Whoever asks next is not told that the site could not be reached.
     assert robots_count(one) == 2
     assert sorted(one.targets()) == sorted(["/robots.txt"] * 2 + [f"/{n}" for n in range(40)])
@@ -241,6 +244,53 @@ def test_a_stop_before_the_turn_of_a_fetch(
     assert {outcome["outcome"] for _, outcome in outcomes} == {"fetched"}
     assert sorted(url for url, _ in outcomes) == sorted(urls)
     assert len(again.outcomes) >= 4
+
+
+@pytest.mark.parametrize("concurrency", [1, 2])
+@pytest.mark.parametrize("order", [50, 500])
+def test_no_deadlock_where_pages_wait_for_others(
+    servers: LoopbackServers, loop: str, concurrency: int, order: int
+) -> None:
+    """All that are active wait in a middleware, before ours or behind it."""
+    urls = [url for _ in range(4) for url in paths(servers.serve(site(ok())), 3)]
+    settings = {
+        "CONCURRENT_REQUESTS": concurrency,
+        "DOWNLOADER_MIDDLEWARES": {"tests.integration.middlewares.AsksBefore": order},
+    }
+    result = run(loop, urls, settings)
+    assert {result.outcome(url) for url in urls} == {"fetched"}
+
+
+def test_by_priority(servers: LoopbackServers, loop: str, tmp_path: Path) -> None:
+    """The most urgent of those that wait goes on first, however many came before it."""
+    order: list[str] = []
+
+    async def late(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        if asked.target == "/robots.txt":
+            # Until all have been tried.
+            await asyncio.sleep(3)
+            writer.write(ok())
+            return
+        order.append(asked.target)
+        writer.write(PAGE)
+
+    one = servers.serve(late)
+    job = [page | {"priority": n // 10} for n, page in enumerate(pages(*paths(one, 60)))]
+    settings = {
+        "CONCURRENT_REQUESTS": 1,
+        "REP_MAX_WAITING": 16,
+        # First in, first out, of those with one priority.
+        "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
+        "SCHEDULER_START_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
+    }
+    result = Job(job, loop, settings=NARROW | settings).run()
+    assert {result.outcome(url) for url in paths(one, 60)} == {"fetched"}
+    assert int(result.stats["robotstxt/waiting_max"]) <= 16
+    # Eight wait for it, and one may have gone on before.
+    assert sum(int(path[1:]) >= 50 for path in order[:9]) >= 8
+    assert [result.outcomes[url]["priority"] for url in paths(one, 60)] == [
+        n // 10 for n in range(60)
+    ]
 
 
 class Paced:
