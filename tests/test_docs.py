@@ -19,7 +19,7 @@ from scrapy.utils.test import get_crawler
 import scrapy_rep
 from scrapy_rep import RepMiddleware
 from scrapy_rep.cli.command import SUBCOMMANDS
-from scrapy_rep.cli.demo.server import Asked, LoopbackServers, http_response
+from scrapy_rep.cli.servers import Asked, LoopbackServers, http_response
 from scrapy_rep.rep.cache_entry import CacheEntry
 from scrapy_rep.rep.urls import Origin
 from scrapy_rep.settings import DEFAULTS, RepSettings, downloader_middlewares

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
-from scrapy_rep.cli.demo.server import Asked, LoopbackServers, Site, http_response
+from scrapy_rep.cli.servers import Asked, LoopbackServers, Site, http_response
 
 RULES = b"""\
 User-agent: *
@@ -38,12 +38,3 @@ def serve_rules(servers: LoopbackServers, body: bytes = RULES) -> Site:
 def serve_status(servers: LoopbackServers, status: int) -> Site:
     """A site that answers with *status*, and a body that is none of a robots.txt."""
     return serve(servers, {"/robots.txt": http_response(status, b"User-agent: *\nDisallow: /\n")})
-
-
-def serve_nothing(servers: LoopbackServers) -> Site:
-    """A site that never answers."""
-
-    async def answer(asked: Asked, writer: asyncio.StreamWriter) -> None:
-        await asyncio.Event().wait()
-
-    return servers.serve(answer)

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from scrapy_rep.cli.demo.server import Asked, LoopbackServers, http_response
 from scrapy_rep.cli.known import Reader
+from scrapy_rep.cli.servers import Asked, LoopbackServers, http_response
 from scrapy_rep.cli.wording import span
 from scrapy_rep.rep.access import Failure, FetchResult
 from scrapy_rep.rep.cache_entry import CacheEntry, Outage, StoredResponse

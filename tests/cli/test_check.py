@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_rep.cli.demo.server import Asked, LoopbackServers, http_response
+from scrapy_rep.cli.servers import Asked, LoopbackServers, hang, http_response
 from tests.cli.running import (
     command,
     environment,
@@ -22,7 +22,7 @@ from tests.cli.running import (
     run_in_process,
     type_in,
 )
-from tests.cli.sites import RULES, serve_nothing, serve_rules, serve_status
+from tests.cli.sites import RULES, serve_rules, serve_status
 from tests.integration.crawl_process import SETUPS
 
 # -- live --------------------------------------------------------------------------
@@ -338,7 +338,7 @@ def test_a_reader_who_has_seen_enough(tmp_path: Path) -> None:
 
 
 def test_an_interrupt(servers: LoopbackServers, tmp_path: Path, loop: str) -> None:
-    site = serve_nothing(servers)
+    site = servers.serve(hang)
     project(tmp_path, "\n".join(f"{name} = {value!r}" for name, value in SETUPS[loop].items()))
     process = subprocess.Popen(
         command("check", site.url, "-s", "REP_FETCH_TIMEOUT=60", "--nolog"),

@@ -13,7 +13,7 @@ from scrapy.robotstxt import ProtegoRobotParser, RobotParser
 
 from scrapy_rep.cli.compare.corpus import RECORDED, ask, involving, recorded, tally_of_reader
 from scrapy_rep.cli.compare.parsers import find_parser, long_name, short_name
-from scrapy_rep.cli.demo.server import LoopbackServers
+from scrapy_rep.cli.servers import LoopbackServers
 from scrapy_rep.rep.dialects import GOOGLE, RFC9309
 from tests.cli.running import from_json, in_a_terminal, robots, run_in_process, type_in
 from tests.cli.sites import RULES, serve_rules, serve_status

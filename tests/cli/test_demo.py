@@ -11,10 +11,10 @@ import pytest
 
 from scrapy_rep.cli.demo.crawl import Outcome
 from scrapy_rep.cli.demo.results import SiteResult
-from scrapy_rep.cli.demo.server import Asked, Site
 from scrapy_rep.cli.demo.serving import ServedSite
 from scrapy_rep.cli.demo.sites import DemoSite, Says, allowed, demo_sites, refused
 from scrapy_rep.cli.ending import NOBODY_READS
+from scrapy_rep.cli.servers import Asked, Site
 from scrapy_rep.rep.verdict import Reason, Verdict
 from tests import forking
 from tests.cli.running import Done, command, environment
@@ -175,8 +175,8 @@ def test_a_project_changes_nothing(demo: Done, tmp_path: Path, first_line: str) 
 def test_where_this_machine_has_one_loopback_address(tmp_path: Path) -> None:
     # As on macOS: origins differ by port, and share one download slot.
     done = run_script(
-        "from scrapy_rep.cli.demo import server\n"
-        "server._ADDRESSES = iter(())\n"
+        "from scrapy_rep.cli import servers\n"
+        "servers._ADDRESSES = iter(())\n"
         "sys.exit(run.run_demo(sys.stdout))",
         tmp_path,
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_rep.cli.demo.server import Asked, LoopbackServers, http_response
+from scrapy_rep.cli.servers import Asked, LoopbackServers, http_response
 from tests.cli.running import command, from_json, in_a_terminal, robots
 from tests.cli.sites import HEADERS, RULES, serve, serve_rules, serve_status
 from tests.integration.crawl_process import SETUPS

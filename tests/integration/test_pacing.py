@@ -15,7 +15,7 @@ from scrapy.core.downloader import Downloader
 from scrapy.crawler import Crawler
 
 from scrapy_rep import Reason, RepMiddleware, Verdict
-from scrapy_rep.cli.demo.server import Asked, LoopbackServers, Site
+from scrapy_rep.cli.servers import Asked, LoopbackServers, Site
 from tests.conditions import until
 from tests.integration.crawling import PAGE, Job, ok, pages, paths, redirect, site
 from tests.integration.test_in_process import (

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
-from scrapy_rep.cli.demo.server import Answer, Asked, LoopbackServers, Site, http_response
 from scrapy_rep.cli.demo.sites import (
     DemoSite,
     Redirects,
@@ -17,6 +16,7 @@ from scrapy_rep.cli.demo.sites import (
     Says,
     Streams,
 )
+from scrapy_rep.cli.servers import Answer, Asked, LoopbackServers, Site, hang, http_response, stream
 
 _PAGE = http_response(200, b"<p>A page.</p>\n", [("Content-Type", "text/html")], "OK")
 
@@ -65,13 +65,13 @@ def _answer(site: DemoSite, origin_of: Callable[[str], str]) -> Answer:
         if reply is None:
             writer.write(_PAGE)
         else:
-            await _send(reply, writer, origin_of)
+            await _send(reply, asked, writer, origin_of)
 
     return answer
 
 
 async def _send(
-    reply: Reply, writer: asyncio.StreamWriter, origin_of: Callable[[str], str]
+    reply: Reply, asked: Asked, writer: asyncio.StreamWriter, origin_of: Callable[[str], str]
 ) -> None:
     if isinstance(reply, Says):
         writer.write(http_response(reply.status, reply.body, reply.headers))
@@ -79,12 +79,6 @@ async def _send(
         location = (origin_of(reply.site) if reply.site else "") + reply.path
         writer.write(http_response(reply.status, headers=[("Location", location)]))
     elif isinstance(reply, Streams):
-        # Without Content-Length, the body ends with the connection.
-        writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + reply.start)
-        while True:
-            # Raises ConnectionError once the client has hung up.
-            await writer.drain()
-            writer.write(reply.forever)
+        await stream(reply.start, reply.forever)(asked, writer)
     else:
-        # Until the server is closed.
-        await asyncio.Event().wait()
+        await hang(asked, writer)

@@ -1,8 +1,7 @@
-"""Real HTTP servers on loopback addresses, for the demo and the tests.
+"""Real HTTP servers on loopback addresses, for the demo, the tests and the benchmarks.
 
-They speak HTTP/1.1 by hand, one request a connection, because most of what
-they are for is answering wrongly: streams that never end, chunks that lie,
-silence.
+They write HTTP/1.1 by hand, one request per connection, because many of them must answer
+wrongly: bodies that never end, chunk sizes that are false, no answer at all.
 """
 
 from __future__ import annotations
@@ -18,16 +17,18 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import NamedTuple
 
-# Every address of 127.0.0.0/8 is this machine on Linux. Elsewhere only
-# 127.0.0.1 is, and origins differ by port alone.
+# On Linux, every address of 127.0.0.0/8 is this machine. Elsewhere only 127.0.0.1 is, and
+# origins differ by port alone.
 _ADDRESSES = (f"127.0.{third}.{fourth}" for third in range(1, 256) for fourth in range(1, 255))
 _FALLBACK_ADDRESS = "127.0.0.1"
+# The client hung up, or the servers are being closed.
+_ENDED = (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError, ssl.SSLError)
 
 
 class Asked(NamedTuple):
-    """A request that a server got, and when, in seconds of :func:`time.monotonic`.
+    """A request that a server got, at a time of :func:`time.monotonic`.
 
-    Header names are lower-case.
+    Header names are in lower case.
     """
 
     method: str
@@ -36,13 +37,13 @@ class Asked(NamedTuple):
     at: float
 
 
-#: Writes the answer to a request; the connection is closed when it returns.
+#: Writes the answer to a request. The connection is closed when it returns.
 Answer = Callable[[Asked, asyncio.StreamWriter], Awaitable[None]]
 
 
 @dataclass
 class Site:
-    """One listening server: where it is, and what it has been asked so far."""
+    """A listening server: its address, and the requests that it got so far."""
 
     scheme: str
     host: str
@@ -55,21 +56,41 @@ class Site:
         return f"{self.scheme}://{self.host}:{self.port}"
 
     def targets(self) -> list[str]:
-        """What was asked for, in order: paths, or URLs where the site is a proxy."""
+        """The request targets in order: paths, or URLs where the site is a proxy."""
         return [asked.target for asked in self.asked]
 
 
 def http_response(
     status: int, body: bytes = b"", headers: Iterable[tuple[str, str]] = (), reason: str = "-"
 ) -> bytes:
-    """A whole response as octets, with its Content-Length."""
+    """A whole response, with its Content-Length."""
     head = [f"HTTP/1.1 {status} {reason}", f"Content-Length: {len(body)}", "Connection: close"]
     head += [f"{name}: {value}" for name, value in headers]
     return "\r\n".join([*head, "", ""]).encode("latin-1") + body
 
 
+async def hang(asked: Asked, writer: asyncio.StreamWriter) -> None:
+    """Send nothing, and leave the connection open."""
+    await asyncio.Event().wait()
+
+
+def stream(start: bytes, chunk: bytes, chunks: int | None = None) -> Answer:
+    """Send *start*, then *chunk* so many times; until the client hangs up if ``None``.
+
+    There is no Content-Length: the body ends with the connection.
+    """
+
+    async def answer(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n" + start)
+        for _ in itertools.count() if chunks is None else range(chunks):
+            writer.write(chunk)
+            await writer.drain()
+
+    return answer
+
+
 class LoopbackServers:
-    """Sites on loopback addresses, served from a thread with its own event loop.
+    """Sites on loopback addresses, served by a thread with its own event loop.
 
     A context manager: leaving it closes every site and connection.
     """
@@ -104,15 +125,15 @@ class LoopbackServers:
         port: int = 0,
         tls: ssl.SSLContext | None = None,
     ) -> Site:
-        """Start a site that answers with *answer*; on an address of its own by default."""
-        coroutine = self._listen(answer, host, port, tls)
-        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
+        """Start a site that answers with *answer*, by default at an address of its own."""
+        site = Site("https" if tls else "http", host or next(self._addresses), port)
+        starting = self._listen(site, answer, tls, is_fixed=host is not None)
+        asyncio.run_coroutine_threadsafe(starting, self._loop).result()
+        return site
 
     async def _listen(
-        self, answer: Answer, host: str | None, port: int, tls: ssl.SSLContext | None
-    ) -> Site:
-        site = Site("https" if tls else "http", host or next(self._addresses), port)
-
+        self, site: Site, answer: Answer, tls: ssl.SSLContext | None, *, is_fixed: bool
+    ) -> None:
         async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             task = asyncio.current_task()
             assert task is not None
@@ -123,15 +144,14 @@ class LoopbackServers:
                 self._connections.discard(task)
 
         try:
-            server = await asyncio.start_server(connected, site.host, port, ssl=tls)
+            server = await asyncio.start_server(connected, site.host, site.port, ssl=tls)
         except OSError:
-            if host is not None:
+            if is_fixed:
                 raise
             site.host = _FALLBACK_ADDRESS
-            server = await asyncio.start_server(connected, site.host, port, ssl=tls)
+            server = await asyncio.start_server(connected, site.host, site.port, ssl=tls)
         self._servers.append(server)
         site.port = server.sockets[0].getsockname()[1]
-        return site
 
     async def _close(self) -> None:
         for server in self._servers:
@@ -144,25 +164,17 @@ class LoopbackServers:
 async def _converse(
     site: Site, answer: Answer, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
 ) -> None:
-    """One request, its answer, and the end of the connection."""
-    # Clients that have seen enough hang up; that is what many of them are for.
-    # And the end of a site ends the answers that are still being given.
-    gone = (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError, ssl.SSLError)
-    with contextlib.suppress(*gone):
+    """Read one request, answer it, and close the connection."""
+    with contextlib.suppress(*_ENDED):
         try:
-            asked = await _read_request(reader)
-            site.asked.append(asked)
-            await answer(asked, writer)
+            head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+            request_line, *lines = head.strip().split("\r\n")
+            method, target, _ = request_line.split(" ", 2)
+            fields = (line.partition(":") for line in lines)
+            headers = {name.lower(): value.strip() for name, _, value in fields}
+            site.asked.append(Asked(method, target, headers, time.monotonic()))
+            await answer(site.asked[-1], writer)
             await writer.drain()
         finally:
             writer.close()
             await writer.wait_closed()
-
-
-async def _read_request(reader: asyncio.StreamReader) -> Asked:
-    head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
-    request_line, *lines = head.strip().split("\r\n")
-    method, target, _ = request_line.split(" ", 2)
-    fields = (line.partition(":") for line in lines)
-    headers = {name.lower(): value.strip() for name, _, value in fields}
-    return Asked(method, target, headers, time.monotonic())
