@@ -99,7 +99,7 @@ def test_any_command_of_scrapy_loads_of_us_what_its_help_needs() -> None:
     loaded = loaded_by(_ENTRY_POINT)
     ours = [name.split(".") for name in loaded if within(name, "scrapy_rep")]
     modules = {parts[-1] for parts in ours if not PACKAGE.parent.joinpath(*parts).is_dir()}
-    assert modules == {"command", "options", "subcommand"}
+    assert modules == {"command"}
     assert not loaded & _NEVER
 
 

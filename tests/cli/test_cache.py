@@ -8,77 +8,23 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from scrapy_rep.cli.known import Reader
 from scrapy_rep.cli.servers import Asked, LoopbackServers, http_response
-from scrapy_rep.cli.wording import span
-from scrapy_rep.rep.access import Failure, FetchResult
-from scrapy_rep.rep.cache_entry import CacheEntry, Outage, StoredResponse
 from scrapy_rep.rep.urls import Origin
-from scrapy_rep.settings import RepSettings
 from scrapy_rep.stores.sqlite import SqliteStore
 from tests.cli.running import Done, command, environment, from_json, in_a_terminal, robots
+from tests.cli.stored import DEFAULT, HOSTILE, RULES, copied, examples, failing, fill
 from tests.integration.crawl_process import SETUPS
-from tests.stores.examples import DAY, HOUR, NOON, Clock, is_whole
+from tests.stores.examples import HOUR, is_whole
 from tests.stores.examples import run as run_now
 from tests.stores.redis_server import RedisServer
-
-RULES = b"User-agent: *\nDisallow: /private/\n"
-HOSTILE = b"User-agent: *\r\nDisallow: /\x1b[31m<script>\xff\n" + b"#" * 300
-DEFAULT = Path(".scrapy", "rep", "robots.sqlite")
 
 
 def cache(cwd: Path, *arguments: str, **changes: str) -> Done:
     """``scrapy robots cache`` in a pipe."""
     return robots(cwd, "cache", *arguments, **changes)
-
-
-# -- entry ----------------------------------------------------------------------
-
-
-def copied(
-    url: str,
-    at: float,
-    body: bytes = RULES,
-    status: int = 200,
-    headers: tuple[tuple[str, str], ...] = (),
-) -> CacheEntry:
-    origin = Origin.of(url)
-    result = FetchResult(
-        origin.robots_url, status, body, detail=f"status {status}", headers=headers
-    )
-    return CacheEntry(origin, StoredResponse(result, at, at))
-
-
-def failing(entry: CacheEntry, since: float, last_at: float, attempts: int) -> CacheEntry:
-    failed = FetchResult(entry.origin.robots_url, 503, detail="status 503")
-    return CacheEntry(entry.origin, entry.copy, Outage(failed, since, last_at, attempts))
-
-
-def examples(now: float) -> dict[str, CacheEntry]:
-    """One origin for each standing, in no order."""
-    nothing = CacheEntry(Origin.of("https://refused.example"))
-    return {
-        "stale": copied("https://stale.example", now - 3 * DAY),
-        "fresh": copied("https://fresh.example", now - HOUR),
-        "due": copied("https://due.example", now - 23 * HOUR),
-        "outage": failing(copied("https://outage.example", now - 3 * DAY), now - DAY, now, 9),
-        "refused": failing(nothing, now - HOUR, now, 9),
-        "given up": failing(
-            CacheEntry(Origin.of("http://gone.example:8080")), now - 40 * DAY, now, 400
-        ),
-    }
-
-
-def fill(path: Path, *known: CacheEntry, now: float | None = None) -> None:
-    """Write *known* to the store at *path*, as if it were *now*."""
-    store = SqliteStore(path, Clock(time.time() if now is None else now))
-    for entry in known:
-        run_now(store.write(entry))
-    run_now(store.close())
 
 
 @pytest.fixture
@@ -621,72 +567,6 @@ def many(path: Path, count: int, now: float, body: bytes) -> None:
             ),
         )
     db.close()
-
-
-# -- what is known, without a process ---------------------------------------------
-
-
-def standings(**settings: Any) -> dict[str, tuple[str, str | None, float | None, str]]:
-    from scrapy.settings import Settings
-
-    reader = Reader(RepSettings.read(Settings(settings)), NOON)
-    known = {name: reader.read(entry) for name, entry in examples(NOON).items()}
-    return {name: (k.standing, k.access, k.left, k.meaning) for name, k in known.items()}
-
-
-def test_standings() -> None:
-    rules = "pages are allowed or refused by its rules"
-    waits = "a page waits until robots.txt has been fetched again"
-    assert standings() == {
-        "stale": ("stale", None, 0, waits),
-        "fresh": ("fresh", "successful", 23 * HOUR, rules),
-        "due": ("due", "successful", HOUR, f"{rules}; robots.txt is fetched again"),
-        "outage": ("outage", "successful", DAY + HOUR, rules),
-        "refused": ("refused", "unreachable", HOUR, "all pages are refused"),
-        "given up": ("given up", "unavailable", DAY + HOUR, "all pages are allowed"),
-    }
-
-
-def test_standings_of_another_dialect() -> None:
-    known = standings(REP_DIALECT="koster1994")
-    # Lifetimes are "the crawl" there, and this one begins now.
-    assert known["fresh"][:3] == ("stale", None, 0)
-
-
-def test_a_copy_that_is_none_to_this_reader() -> None:
-    from scrapy.settings import Settings
-
-    reader = Reader(RepSettings.read(Settings({"REP_DIALECT": "google"})), NOON)
-    known = reader.read(copied("https://a.example", NOON, b"", status=429))
-    assert (known.standing, known.access, known.left) == ("stale", None, 0)
-
-
-def test_a_failure_without_a_status() -> None:
-    from scrapy.settings import Settings
-
-    origin = Origin.of("https://a.example")
-    result = FetchResult(origin.robots_url, failure=Failure.NO_ANSWER, detail="refused")
-    reader = Reader(RepSettings.read(Settings()), NOON)
-    value = reader.read(CacheEntry(origin, outage=Outage(result, NOON, NOON, 1))).everything()
-    assert value["status"] is None
-    assert value["outage"]["failure"] == "no answer"
-
-
-def test_a_lifetime_is_that_of_a_copy() -> None:
-    from scrapy.settings import Settings
-
-    reader = Reader(RepSettings.read(Settings()), NOON)
-    known = {name: reader.read(entry) for name, entry in examples(NOON).items()}
-    assert known["fresh"].lifetime == DAY
-    assert known["refused"].lifetime is None
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(0, "0 s"), (119, "119 s"), (120, "2 min"), (7199, "120 min"), (7200, "2 h"), (172800, "2 d")],
-)
-def test_span(seconds: float, text: str) -> None:
-    assert span(seconds) == text
 
 
 # -- help -----------------------------------------------------------------------

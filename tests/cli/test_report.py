@@ -11,7 +11,7 @@ import pytest
 
 from scrapy_rep.stores.sqlite import SqliteStore
 from tests.cli.running import Done, command, environment, in_a_terminal, robots
-from tests.cli.test_cache import DEFAULT, HOSTILE, copied, examples, failing, fill
+from tests.cli.stored import DEFAULT, HOSTILE, copied, examples, failing, fill
 from tests.observers.report.pages import Page, read
 from tests.stores.examples import Clock, run
 
