@@ -18,7 +18,7 @@ from scrapy_rep.cli.errors import FAILED, FINE, WRONG, CommandError
 from scrapy_rep.cli.options import Subcommand, SubcommandGroup
 from scrapy_rep.cli.output import Column, Printer, Style, Table, iso, number, span, write_json
 from scrapy_rep.cli.sources import origin_of
-from scrapy_rep.cli.store import DUE, Crawl, OriginState, sorted_origins, store_place, use_store
+from scrapy_rep.cli.store import DUE, NewCrawl, OriginState, sorted_origins, store_place, use_store
 from scrapy_rep.rep.access import FetchResult
 from scrapy_rep.rep.cache_entry import CacheEntry
 from scrapy_rep.rep.freshness import Freshness
@@ -148,9 +148,9 @@ class _Cache:
         self.printer = Printer(sys.stdout)
         self.as_json: bool = options.json
 
-    def crawl(self) -> Crawl:
+    def crawl(self) -> NewCrawl:
         """A crawl that begins now."""
-        return Crawl(self.settings, time.time())
+        return NewCrawl(self.settings, time.time())
 
     def use(self, use: Callable[[Store], Coroutine[Any, Any, _T]], otherwise: _T) -> _T:
         """As :func:`use_store`."""

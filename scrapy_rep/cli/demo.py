@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import logging
-import socket
 import sys
 import time
-from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 from urllib.parse import urljoin
@@ -29,15 +24,16 @@ from scrapy_rep.cli.crawling import run_spider
 from scrapy_rep.cli.demo_sites import (
     AGENT_TOKEN,
     DemoSite,
+    Outcome,
+    Served,
     because,
     demo_sites,
     read_sites,
-    redirect,
+    serving,
 )
 from scrapy_rep.cli.errors import FINE, WRONG, CommandError
 from scrapy_rep.cli.options import Subcommand
 from scrapy_rep.cli.output import Printer, number, print_table
-from scrapy_rep.cli.servers import Answer, Asked, LoopbackServers, Site, http_response
 from scrapy_rep.exceptions import RobotsForbidden
 from scrapy_rep.rep.text import printable
 from scrapy_rep.rep.urls import ROBOTS_TXT
@@ -55,7 +51,6 @@ _MOST_REFUSALS = 8
 _MOST_LINES = 40
 # Seconds between two states of the counter.
 _REDRAW = 0.1
-_PAGE = http_response(200, b"<p>A page.</p>\n", [("Content-Type", "text/html")], "OK")
 _NO_LOG: dict[str, Any] = {"LOG_ENABLED": False}
 _SETTINGS: dict[str, Any] = {
     # The whole installation of scrapy-rep.
@@ -209,121 +204,10 @@ def allow_open_files(sites: int) -> None:
         ) from None
 
 
-# -- serving -------------------------------------------------------------------------
-
-#: The status of a page that was fetched, the verdict that refused it, or an error.
-Outcome = int | Verdict | str
-
-
-@dataclass
-class Served:
-    """A site, its server, and the outcomes of the requests for its pages."""
-
-    site: DemoSite
-    server: Site
-    #: How many robots.txt of other sites redirect to this one's.
-    redirects_here: int = 0
-    outcomes: list[tuple[str, Outcome]] = field(default_factory=list)
-
-    def url(self, path: str) -> str:
-        """The URL of *path*, as Scrapy writes it."""
-        return Request(self.server.url + path).url
-
-    @property
-    def fetched(self) -> int:
-        """How many pages were fetched."""
-        return sum(isinstance(outcome, int) for _, outcome in self.outcomes)
-
-    @property
-    def refused(self) -> list[tuple[str, Verdict]]:
-        """The pages that were refused, in the order of the site."""
-        found = {path: each for path, each in self.outcomes if isinstance(each, Verdict)}
-        return [(path, found[path]) for path in self.site.pages if path in found]
-
-    def differences(self) -> Iterator[str]:
-        """What is not as expected, a line each."""
-        for path, reason in self.site.pages.items():
-            expected = f"refused ({reason})" if reason else "fetched"
-            outcomes = [outcome for asked, outcome in self.outcomes if asked == path]
-            if len(outcomes) != 1:
-                yield f"{path}: expected one outcome, {expected}, but there are {len(outcomes)}"
-            for outcome in outcomes:
-                if not _is_expected(reason, outcome):
-                    yield f"{path}: expected {expected}, but {_in_words(outcome)}"
-        wanted, seen = self._expected_requests(), Counter(self.server.targets())
-        for target in wanted | seen:
-            if wanted[target] != seen[target]:
-                yield (
-                    f"{target}: expected {_times(wanted[target])} at the server, "
-                    f"but it was asked for {_times(seen[target])}"
-                )
-
-    def _expected_requests(self) -> Counter[str]:
-        """Each allowed page once, and robots.txt once for each site that has its rules there."""
-        if self.site.is_closed:
-            return Counter()
-        pages = (path for path, reason in self.site.pages.items() if not reason)
-        targets = [self.url(path).removeprefix(self.server.url) or "/" for path in pages]
-        # A site without pages is not asked for its rules.
-        robots = bool(self.site.pages) + self.redirects_here
-        return Counter([*targets, *self.site.hops, *[ROBOTS_TXT] * robots])
-
-
-def _is_expected(reason: str, outcome: Outcome) -> bool:
-    if not reason:
-        return outcome == 200
-    return isinstance(outcome, Verdict) and because(outcome).startswith(reason)
-
-
-def _in_words(outcome: Outcome) -> str:
-    if isinstance(outcome, Verdict):
-        return f"refused ({because(outcome)})"
-    return f"failed ({outcome})" if isinstance(outcome, str) else f"fetched (status {outcome})"
-
-
-def _times(count: int) -> str:
-    return {0: "never", 1: "once"}.get(count, f"{count} times")
-
-
-@contextmanager
-def _serving(sites: Sequence[DemoSite]) -> Iterator[list[Served]]:
-    """Serve *sites*, each on an origin of its own, for as long as the block runs."""
-    by_name: dict[str, Site] = {}
-    redirects = Counter(site.redirects_to for site in sites)
-    served = []
-    with LoopbackServers() as servers, ExitStack() as closed_ports:
-        for site in sites:
-            if site.is_closed:
-                # While the socket is open, no other program can listen there.
-                port = closed_ports.enter_context(socket.socket())
-                port.bind(("127.0.0.1", 0))
-                server = Site("http", *port.getsockname())
-            else:
-                host = by_name[site.beside].host if site.beside else None
-                server = servers.serve(_answer(site, by_name), host=host)
-            by_name[site.name] = server
-            served.append(Served(site, server, redirects[site.name]))
-        yield served
-
-
-def _answer(site: DemoSite, by_name: dict[str, Site]) -> Answer:
-    async def answer(asked: Asked, writer: asyncio.StreamWriter) -> None:
-        if asked.target != ROBOTS_TXT:
-            writer.write(site.hops.get(asked.target, _PAGE))
-        elif site.redirects_to:
-            writer.write(redirect(by_name[site.redirects_to].url + ROBOTS_TXT, 301))
-        elif isinstance(site.robots, bytes):
-            writer.write(site.robots)
-        elif site.robots is not None:
-            await site.robots(asked, writer)
-
-    return answer
-
-
 # -- crawling ------------------------------------------------------------------------
 
 
-class Crawl:
+class DemoCrawl:
     """A crawl of *sites*: what the spider sees, and the lines that are printed meanwhile."""
 
     def __init__(self, sites: list[Served], printer: Printer) -> None:
@@ -392,7 +276,7 @@ class DemoSpider(Spider):
     """Requests each page once, and notes the outcomes."""
 
     name = "robots-demo"
-    crawl: Crawl
+    crawl: DemoCrawl
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> DemoSpider:
@@ -439,10 +323,10 @@ class DemoSpider(Spider):
 # -- output --------------------------------------------------------------------------
 
 
-def _crawl(sites: Sequence[DemoSite], printer: Printer, log: dict[str, Any]) -> Crawl:
+def _crawl(sites: Sequence[DemoSite], printer: Printer, log: dict[str, Any]) -> DemoCrawl:
     printer.line(f"scrapy-rep {scrapy_rep.__version__} on Scrapy {scrapy.__version__}")
-    with _serving(sites) as served:
-        crawl = Crawl(served, printer)
+    with serving(sites) as served:
+        crawl = DemoCrawl(served, printer)
         printer.line(
             f"{len(served)} origins on this machine, {len(crawl.pages)} pages to ask for as "
             f"{AGENT_TOKEN}"
@@ -453,7 +337,7 @@ def _crawl(sites: Sequence[DemoSite], printer: Printer, log: dict[str, Any]) -> 
     return crawl
 
 
-def _conclude(crawl: Crawl, printer: Printer, speed: str = "") -> int:
+def _conclude(crawl: DemoCrawl, printer: Printer, speed: str = "") -> int:
     fetched, refused = _counts(crawl)
     printer.line()
     printer.line(
@@ -475,7 +359,7 @@ def _conclude(crawl: Crawl, printer: Printer, speed: str = "") -> int:
     return WRONG
 
 
-def _counts(crawl: Crawl) -> tuple[int, int]:
+def _counts(crawl: DemoCrawl) -> tuple[int, int]:
     """How many pages were fetched and refused."""
     return sum(each.fetched for each in crawl.sites), sum(len(each.refused) for each in crawl.sites)
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import codecs
 import gzip
 import hashlib
+import socket
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -17,7 +20,7 @@ from urllib.parse import quote_from_bytes
 from scrapy import Request
 
 from scrapy_rep.cli.errors import CommandError
-from scrapy_rep.cli.servers import Answer, hang, http_response, stream
+from scrapy_rep.cli.servers import Answer, Asked, LoopbackServers, Site, hang, http_response, stream
 from scrapy_rep.rep.dialects import RFC9309
 from scrapy_rep.rep.lines import Field, read_records
 from scrapy_rep.rep.robotstxt import RobotsTxt
@@ -216,6 +219,119 @@ def _failures() -> tuple[DemoSite, ...]:
         DemoSite("never answers", hang, unreachable),
         DemoSite("closed port", None, unreachable),
     )
+
+
+# -- serving -------------------------------------------------------------------------
+
+_PAGE = http_response(200, b"<p>A page.</p>\n", [("Content-Type", "text/html")], "OK")
+
+#: The status of a page that was fetched, the verdict that refused it, or an error.
+Outcome = int | Verdict | str
+
+
+@dataclass
+class Served:
+    """A site, its server, and the outcomes of the requests for its pages."""
+
+    site: DemoSite
+    server: Site
+    #: How many robots.txt of other sites redirect to this one's.
+    redirects_here: int = 0
+    outcomes: list[tuple[str, Outcome]] = field(default_factory=list)
+
+    def url(self, path: str) -> str:
+        """The URL of *path*, as Scrapy writes it."""
+        return Request(self.server.url + path).url
+
+    @property
+    def fetched(self) -> int:
+        """How many pages were fetched."""
+        return sum(isinstance(outcome, int) for _, outcome in self.outcomes)
+
+    @property
+    def refused(self) -> list[tuple[str, Verdict]]:
+        """The pages that were refused, in the order of the site."""
+        found = [(path, each) for path, each in self.outcomes if isinstance(each, Verdict)]
+        return sorted(found, key=lambda pair: list(self.site.pages).index(pair[0]))
+
+    def differences(self) -> Iterator[str]:
+        """What is not as expected, a line each."""
+        for path, reason in self.site.pages.items():
+            expected = f"refused ({reason})" if reason else "fetched"
+            outcomes = [outcome for asked, outcome in self.outcomes if asked == path]
+            if len(outcomes) != 1:
+                yield f"{path}: expected one outcome, {expected}, but there are {len(outcomes)}"
+            for outcome in outcomes:
+                if not _is_expected(reason, outcome):
+                    yield f"{path}: expected {expected}, but {_in_words(outcome)}"
+        wanted, seen = self._expected_requests(), Counter(self.server.targets())
+        for target in wanted | seen:
+            if wanted[target] != seen[target]:
+                yield (
+                    f"{target}: expected {_times(wanted[target])} at the server, "
+                    f"but it was asked for {_times(seen[target])}"
+                )
+
+    def _expected_requests(self) -> Counter[str]:
+        """Each allowed page once, and robots.txt once for each site that has its rules there."""
+        if self.site.is_closed:
+            return Counter()
+        pages = (path for path, reason in self.site.pages.items() if not reason)
+        targets = [self.url(path).removeprefix(self.server.url) or "/" for path in pages]
+        # A site without pages is not asked for its rules.
+        robots = bool(self.site.pages) + self.redirects_here
+        return Counter([*targets, *self.site.hops, *[ROBOTS_TXT] * robots])
+
+
+def _is_expected(reason: str, outcome: Outcome) -> bool:
+    if not reason:
+        return outcome == 200
+    return isinstance(outcome, Verdict) and because(outcome).startswith(reason)
+
+
+def _in_words(outcome: Outcome) -> str:
+    if isinstance(outcome, Verdict):
+        return f"refused ({because(outcome)})"
+    return f"failed ({outcome})" if isinstance(outcome, str) else f"fetched (status {outcome})"
+
+
+def _times(count: int) -> str:
+    return {0: "never", 1: "once"}.get(count, f"{count} times")
+
+
+@contextmanager
+def serving(sites: Sequence[DemoSite]) -> Iterator[list[Served]]:
+    """Serve *sites*, each on an origin of its own, for as long as the block runs."""
+    by_name: dict[str, Site] = {}
+    redirects = Counter(site.redirects_to for site in sites)
+    served = []
+    with LoopbackServers() as servers, ExitStack() as closed_ports:
+        for site in sites:
+            if site.is_closed:
+                # While the socket is open, no other program can listen there.
+                port = closed_ports.enter_context(socket.socket())
+                port.bind(("127.0.0.1", 0))
+                server = Site("http", *port.getsockname())
+            else:
+                host = by_name[site.beside].host if site.beside else None
+                server = servers.serve(_answer(site, by_name), host=host)
+            by_name[site.name] = server
+            served.append(Served(site, server, redirects[site.name]))
+        yield served
+
+
+def _answer(site: DemoSite, by_name: dict[str, Site]) -> Answer:
+    async def answer(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        if asked.target != ROBOTS_TXT:
+            writer.write(site.hops.get(asked.target, _PAGE))
+        elif site.redirects_to:
+            writer.write(redirect(by_name[site.redirects_to].url + ROBOTS_TXT, 301))
+        elif isinstance(site.robots, bytes):
+            writer.write(site.robots)
+        elif site.robots is not None:
+            await site.robots(asked, writer)
+
+    return answer
 
 
 # -- real robots.txt files, from a ZIP archive with one member for each site ---------

@@ -23,7 +23,7 @@ from scrapy_rep.cli.errors import FAILED, FINE, WRONG
 from scrapy_rep.cli.options import Subcommand
 from scrapy_rep.cli.output import Printer, Style, number, span, write_json
 from scrapy_rep.cli.sources import Session, origin_of
-from scrapy_rep.cli.store import Crawl, OriginState
+from scrapy_rep.cli.store import NewCrawl, OriginState
 from scrapy_rep.policies.cache import PolicyCache, steady
 from scrapy_rep.rep.dialects import Access
 from scrapy_rep.rep.findings import Severity
@@ -173,7 +173,7 @@ async def _fetch(crawler: Crawler, origin: Origin, session: Session) -> _Fetched
     settings = RepSettings.read(crawler.settings)
     cache = PolicyCache(crawler, settings, steady())
     policy = await cache.revalidate(origin, Request(origin.robots_url))
-    state = Crawl(settings, time.time()).state(policy.entry)
+    state = NewCrawl(settings, time.time()).state(policy.entry)
     return _Fetched(state, policy.access, session, tuple(recorder.hops), recorder.user_agent)
 
 

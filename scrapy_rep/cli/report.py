@@ -13,7 +13,7 @@ from scrapy.settings import BaseSettings
 from scrapy_rep.cli.errors import FINE, WRONG, CommandError
 from scrapy_rep.cli.options import Subcommand
 from scrapy_rep.cli.output import Printer, number, span
-from scrapy_rep.cli.store import Crawl, OriginState, sorted_origins, store_place, use_store
+from scrapy_rep.cli.store import NewCrawl, OriginState, sorted_origins, store_place, use_store
 from scrapy_rep.observers.report.file import NO_ROOM, ROOM, read_file, takes
 from scrapy_rep.observers.report.model import UNKNOWN, CrawlReport, News, OriginReport
 from scrapy_rep.rep.access import FetchResult, access_result
@@ -66,7 +66,7 @@ def _run(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
         raise CommandError(message) from None
     settings = _settings(options.store, scrapy_settings)
     place = printable(store_place(settings), most=None)
-    crawl = Crawl(settings, time.time())
+    crawl = NewCrawl(settings, time.time())
     nothing: CrawlReport | None = None
     report = use_store(settings, lambda store: _read(store, f"Store {place}", crawl), nothing)
     if report is None or not report.origins:
@@ -103,7 +103,7 @@ def _settings(store: str | None, scrapy_settings: BaseSettings) -> RepSettings:
 # -- from a store to a report --------------------------------------------------------
 
 
-async def _read(store: Store, subject: str, crawl: Crawl) -> CrawlReport:
+async def _read(store: Store, subject: str, crawl: NewCrawl) -> CrawlReport:
     origins = await sorted_origins(store)
     limit = crawl.settings.max_origins
     reports = []

@@ -77,7 +77,7 @@ async def sorted_origins(store: Store) -> list[Origin]:
 
 
 @dataclass(frozen=True, slots=True)
-class Crawl:
+class NewCrawl:
     """A crawl with *settings* that begins *now*, in seconds since the epoch."""
 
     settings: RepSettings
@@ -117,7 +117,7 @@ class OriginState:
     entry: CacheEntry
     evaluation: Evaluation
     end: float
-    crawl: Crawl
+    crawl: NewCrawl
 
     @property
     def origin(self) -> str:

@@ -22,7 +22,7 @@ HEADERS = [("ETag", '"v1"'), ("Cache-Control", "max-age=7200"), ("Content-Type",
 
 
 def serve(servers: LoopbackServers, answers: Mapping[str, bytes]) -> Site:
-    """A site that answers each target with the octets that *answers* has for it."""
+    """A site that answers each target with the bytes that *answers* has for it."""
 
     async def answer(asked: Asked, writer: asyncio.StreamWriter) -> None:
         writer.write(answers[asked.target])

@@ -98,7 +98,7 @@ def test_errors(words: str, message: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.once
-def test_without_a_store_nothing_is_known_and_no_file_is_made(tmp_path: Path) -> None:
+def test_without_a_store_nothing_is_known_and_no_file_is_created(tmp_path: Path) -> None:
     listed = cache(tmp_path, "list")
     assert (listed.returncode, listed.stdout) == (0, "")
     assert listed.stderr == f"Nothing is known: {tmp_path / DEFAULT}\n"
@@ -123,19 +123,19 @@ def test_a_store_that_does_not_work(words: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("octets", [b"this is no database" * 1000, b""])
-def test_what_is_no_store_is_left_alone(octets: bytes, tmp_path: Path) -> None:
-    (tmp_path / "notes.txt").write_bytes(octets)
+@pytest.mark.parametrize("content", [b"this is no database" * 1000, b""])
+def test_a_file_that_is_not_a_store_is_left_alone(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_bytes(content)
     done = cache(tmp_path, "list", "-s", "REP_STORE=sqlite:///notes.txt")
-    assert done.returncode == (2 if octets else 0)
-    said = "file is not a database: this is no store" if octets else "Nothing is known"
+    assert done.returncode == (2 if content else 0)
+    said = "file is not a database: this is no store" if content else "Nothing is known"
     assert said in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
-    assert (tmp_path / "notes.txt").read_bytes() == octets
+    assert (tmp_path / "notes.txt").read_bytes() == content
 
 
 @pytest.mark.once
-def test_a_damaged_file_is_told_of(filled: Path) -> None:
+def test_a_damaged_file_is_reported(filled: Path) -> None:
     with (filled / DEFAULT).open("r+b") as file:
         # All pages but the first.
         file.seek(4096)
@@ -198,7 +198,7 @@ def test_list_as_json(filled: Path) -> None:
 
 
 @pytest.mark.once
-def test_list_judges_by_the_settings(filled: Path) -> None:
+def test_list_follows_the_settings(filled: Path) -> None:
     words = ["list", "--json", "-s", "REP_MAX_AGE=600", "-s", "REP_UNREACHABLE_GRACE=600"]
     standings = {value["origin"]: value["standing"] for value in from_json(cache(filled, *words))}
     assert standings["https://fresh.example"] == "stale"
@@ -206,7 +206,7 @@ def test_list_judges_by_the_settings(filled: Path) -> None:
 
 
 @pytest.mark.once
-def test_a_reader_who_has_seen_enough(filled: Path) -> None:
+def test_a_pipe_that_is_closed_early(filled: Path) -> None:
     now = time.time()
     fill(filled / DEFAULT, *(copied(f"https://{i}.example", now) for i in range(3000)))
     process = subprocess.Popen(
@@ -292,7 +292,7 @@ def test_show_an_origin_without_a_copy(filled: Path) -> None:
 
 
 @pytest.mark.once
-def test_what_is_not_read_of_a_file_is_not_shown(tmp_path: Path) -> None:
+def test_only_the_part_of_a_file_that_is_read_is_shown(tmp_path: Path) -> None:
     body = b"User-agent: *\n" + b"Disallow: /a\n" * 40000
     fill(tmp_path / DEFAULT, copied("https://a.example", time.time(), body))
     *_, line, last = cache(tmp_path, "show", "a.example").stdout.splitlines()
@@ -373,7 +373,7 @@ def test_clear_in_a_terminal_asks(filled: Path) -> None:
 
 
 class Server:
-    """Says what it is told to."""
+    """A site that answers with what a test gives it."""
 
     def __init__(self, servers: LoopbackServers) -> None:
         self.says = http_response(200, RULES, [("ETag", '"v1"'), ("Cache-Control", "max-age=900")])
@@ -416,7 +416,7 @@ def test_refresh_in_a_pipe(server: Server, tmp_path: Path) -> None:
         "  standing  fresh -> outage",
     ]
     assert f"{server.url}/robots.txt is unreachable (status 503)" in third.stderr
-    # A page is asked for by nobody.
+    # No page is requested.
     assert server.site.targets() == ["/robots.txt"] * 3
     (shown,) = from_json(cache(tmp_path, "show", server.url, "--json"))
     assert shown["outage"]["attempts"] == 1
@@ -480,7 +480,7 @@ def test_refresh_in_a_project(server: Server, tmp_path: Path, loop: str) -> None
 
 
 @pytest.mark.once
-def test_refresh_even_while_somebody_else_fetches(server: Server, tmp_path: Path) -> None:
+def test_refresh_while_another_process_fetches(server: Server, tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / DEFAULT)
     assert run_now(store.claim(Origin.of(server.url), 600)).lease is not None
     run_now(store.close())
@@ -489,7 +489,7 @@ def test_refresh_even_while_somebody_else_fetches(server: Server, tmp_path: Path
 
 
 @pytest.mark.once
-def test_refresh_where_nobody_answers(tmp_path: Path) -> None:
+def test_refresh_without_a_server(tmp_path: Path) -> None:
     done = cache(tmp_path, "refresh", "http://127.0.0.1:9", "--nolog")
     assert (done.returncode, done.stderr) == (2, "")
     assert "standing  - -> refused" in done.stdout
@@ -508,9 +508,9 @@ def test_refresh_with_a_crawl_that_cannot_start(server: Server, tmp_path: Path) 
 
 @pytest.mark.once
 def test_refresh_whose_outcome_is_too_large_to_be_kept(server: Server, tmp_path: Path) -> None:
-    octets = 17 * 1024 * 1024
-    server.says = http_response(200, b"#" * octets)
-    done = cache(tmp_path, "refresh", server.url, "-s", f"REP_MAX_SIZE={octets + 10}")
+    size = 17 * 1024 * 1024
+    server.says = http_response(200, b"#" * size)
+    done = cache(tmp_path, "refresh", server.url, "-s", f"REP_MAX_SIZE={size + 10}")
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1].endswith("the outcome could not be kept")
 
@@ -574,7 +574,7 @@ def many(path: Path, count: int, now: float, body: bytes) -> None:
 
 @pytest.mark.once
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "texts"),
     [
         ("", ["list", "show", "refresh", "clear", "path", "Exit codes", "REP_STORE"]),
         ("list", ["given up", "--json", "-s NAME=VALUE", "Exit codes"]),
@@ -584,10 +584,10 @@ def many(path: Path, count: int, now: float, body: bytes) -> None:
         ("path", ["in memory"]),
     ],
 )
-def test_help_reads_as_documentation(words: str, told: list[str], tmp_path: Path) -> None:
+def test_help_reads_as_documentation(words: str, texts: list[str], tmp_path: Path) -> None:
     done = cache(tmp_path, *words.split(), "--help")
     assert (done.returncode, done.stderr) == (0, "")
-    assert [text for text in told if text not in done.stdout] == []
+    assert [text for text in texts if text not in done.stdout] == []
     assert max(map(len, done.stdout.splitlines())) <= 100
 
 

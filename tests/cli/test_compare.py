@@ -195,7 +195,7 @@ def test_live(servers: LoopbackServers, tmp_path: Path) -> None:
     assert said["koster1996"]["allowed"] is False
     assert said["koster1996"]["class"] == "what the answer to the request means"
     assert said["protego"]["error"] == "not asked: there is no file"
-    # Each once, whoever is asked about it.
+    # Each once, however many parsers read it.
     assert site.targets() == ["/robots.txt"]
     assert robots(tmp_path, "compare", broken.url).returncode == 2
 

@@ -9,8 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_rep.cli.demo import Outcome, Served
-from scrapy_rep.cli.demo_sites import DemoSite, allowed, demo_sites, refused, says
+from scrapy_rep.cli.demo_sites import (
+    DemoSite,
+    Outcome,
+    Served,
+    allowed,
+    demo_sites,
+    refused,
+    says,
+)
 from scrapy_rep.cli.errors import PIPE_CLOSED
 from scrapy_rep.cli.servers import Asked, Site
 from scrapy_rep.rep.verdict import Reason, Verdict
@@ -153,7 +160,7 @@ TWISTED_REACTOR = "twisted.internet.selectreactor.SelectReactor"
 def test_a_project_changes_nothing(demo: Done, tmp_path: Path, first_line: str) -> None:
     (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = odd_settings\n")
     (tmp_path / "odd_settings.py").write_text(ODD_SETTINGS.format(first_line=first_line))
-    # Nor does the environment: a proxy that nobody answers at.
+    # Nor does the environment: a proxy that does not exist.
     closed = "http://127.0.0.1:9"
     done = run_demo(tmp_path, http_proxy=closed, no_proxy="")
     assert done.stderr == ""
@@ -182,7 +189,7 @@ def test_where_this_machine_has_one_loopback_address(tmp_path: Path) -> None:
 # -- when something is wrong -----------------------------------------------------
 
 
-def test_wrong_expectations_are_told(tmp_path: Path) -> None:
+def test_wrong_expectations_are_reported(tmp_path: Path) -> None:
     done = run_script(
         """
 rules = says(b"User-agent: *\\nDisallow: /no\\n")
@@ -215,12 +222,12 @@ sys.exit(demo.run_demo(sites, sys.stdout))
         "forgotten hop: /other: expected never at the server, but it was asked for once",
         "hop that is none: /hop: expected once at the server, but it was asked for never",
     ]
-    told = lines[lines.index(f"{len(expected)} not as expected:") + 1 :]
-    for difference, start in zip(told, expected, strict=True):
+    listed = lines[lines.index(f"{len(expected)} not as expected:") + 1 :]
+    for difference, start in zip(listed, expected, strict=True):
         assert difference.startswith(start)
 
 
-def test_of_many_differences_some_are_told(tmp_path: Path) -> None:
+def test_only_some_of_many_differences_are_listed(tmp_path: Path) -> None:
     done = run_script(
         """
 pages = refused(*(f"/{number}" for number in range(40)), because="line 2: Disallow: /")
@@ -232,9 +239,9 @@ sys.exit(demo.run_demo([DemoSite("open", says(b""), pages)], sys.stdout))
     lines = done.stdout.splitlines()
     # Each was fetched, and the server saw it.
     start = lines.index("80 not as expected:")
-    told = lines[start + 1 :]
-    assert told[-1] == f"  and {80 - len(told[:-1])} more"
-    assert all(line.startswith("  open: /") for line in told[:-1])
+    listed = lines[start + 1 :]
+    assert listed[-1] == f"  and {80 - len(listed[:-1])} more"
+    assert all(line.startswith("  open: /") for line in listed[:-1])
 
 
 def test_without_the_add_on_the_demo_fails(tmp_path: Path) -> None:
@@ -263,7 +270,7 @@ def test_a_crawl_that_cannot_start_raises(tmp_path: Path) -> None:
     assert "ConfigurationError: REP_DIALECT = 'klingon'" in done.stderr
 
 
-def test_a_crawl_that_ends_early_is_told(tmp_path: Path) -> None:
+def test_a_crawl_that_ends_early_is_reported(tmp_path: Path) -> None:
     done = run_script(
         "demo._SETTINGS['CLOSESPIDER_PAGECOUNT'] = 1\n"
         "demo._SETTINGS['CONCURRENT_REQUESTS'] = 1\n"
@@ -276,7 +283,7 @@ def test_a_crawl_that_ends_early_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.once
-def test_a_reader_who_has_seen_enough(tmp_path: Path) -> None:
+def test_a_pipe_that_is_closed_early(tmp_path: Path) -> None:
     with start_demo(tmp_path) as process:
         assert process.stdout is not None
         process.stdout.readline()
@@ -346,6 +353,6 @@ def test_what_the_server_saw_counts(targets: list[str], difference: str | None) 
         assert re.match(difference, only)
 
 
-def test_a_page_that_does_not_come_is_told() -> None:
+def test_a_page_that_fails_is_reported() -> None:
     site = served("/yes", "/robots.txt", yes="TimeoutError: 3 s")
     assert list(site.differences()) == ["/yes: expected fetched, but failed (TimeoutError: 3 s)"]

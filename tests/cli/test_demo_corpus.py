@@ -68,7 +68,7 @@ def test_bytes_that_a_url_cannot_contain_are_encoded(archive: Path) -> None:
     assert pages[:2] == ["/caf%E9/", "/%D0%B0%20b%22%3C%3E"]
 
 
-def test_robots_txt_is_no_page(archive: Path) -> None:
+def test_robots_txt_is_not_a_page(archive: Path) -> None:
     assert "/robots.txt" not in read_sites(archive, 200)[4].pages
 
 

@@ -107,7 +107,7 @@ def test_what_an_answer_means(servers: LoopbackServers, tmp_path: Path) -> None:
 
 
 @pytest.mark.once
-def test_why_there_is_no_answer_is_said_in_words(servers: LoopbackServers, tmp_path: Path) -> None:
+def test_the_reason_of_a_failure_is_in_words(servers: LoopbackServers, tmp_path: Path) -> None:
     async def hang_up(asked: Asked, writer: asyncio.StreamWriter) -> None:
         pass
 
