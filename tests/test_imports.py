@@ -103,6 +103,12 @@ def test_any_command_of_scrapy_loads_of_us_what_its_help_needs() -> None:
     assert not loaded & _NEVER
 
 
+def test_our_command_loads_no_store_no_reactor_and_no_template_engine() -> None:
+    loaded = loaded_by(f"{_ENTRY_POINT}point.load()().syntax()")
+    assert "scrapy_rep.cli.report" in loaded
+    assert not loaded & _NEVER
+
+
 def test_the_middleware_loads_neither_cli_nor_stores_that_nobody_chose() -> None:
     loaded = loaded_by("from scrapy_rep import RepMiddleware")
     assert "scrapy_rep.policies.cache" in loaded

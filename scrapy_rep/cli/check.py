@@ -209,6 +209,7 @@ class _Json(_Output):
         for each in portion:
             value = {"url": each.url} | verdict_as_json(each.verdict) | {"agents": self._agents}
             write_json(value | (each.robots.as_json() if each.robots else {}))
+        sys.stdout.flush()
 
 
 class _Text(_Output):

@@ -75,7 +75,6 @@ class Printer:
 def write_json(value: dict[str, Any]) -> None:
     """Write *value* to standard output as one line."""
     sys.stdout.write(json.dumps(value) + "\n")
-    sys.stdout.flush()
 
 
 # -- progress ------------------------------------------------------------------------
