@@ -94,6 +94,7 @@ class _WorkSpider(Spider):
     async def start(self) -> AsyncIterator[Any]:
         """Do the job."""
         await self.job(self.crawler)
+        # Scrapy wants a generator.
         no_requests: tuple[Any, ...] = ()
         for request in no_requests:
             yield request
