@@ -6,7 +6,7 @@ import argparse
 import os
 import stat
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
@@ -103,21 +103,30 @@ def _run(options: argparse.Namespace, settings: BaseSettings) -> int:
     session = Session.of(options, settings)
     urls = _Urls(options.urls)
     output = _Json(session) if options.json else _Text(with_source=options.file is None)
+    exit_code = FINE
+
+    def write(portion: list[_Checked]) -> None:
+        nonlocal exit_code
+        urls.progress.clear()
+        output.write(portion)
+        exit_code = max(exit_code, *(each.exit_code for each in portion))
+
     if options.file is None:
-        session.crawl(lambda getter: _check_live(urls, getter, session, output))
+        session.crawl(lambda getter: _check_live(urls, getter, session, write))
     else:
         robots = session.read_file(options.file)
         for portion in urls.portions():
-            checked = [
-                _Checked(url, robots, robots.verdict(url, session.agents)) for url in portion
-            ]
-            urls.progress.clear()
-            output.write(checked)
+            write([_Checked(url, robots, robots.verdict(url, session.agents)) for url in portion])
     urls.progress.clear()
-    return output.exit_code
+    return exit_code
 
 
-async def _check_live(urls: _Urls, getter: RobotsGetter, session: Session, output: _Output) -> None:
+async def _check_live(
+    urls: _Urls,
+    getter: RobotsGetter,
+    session: Session,
+    write: Callable[[list[_Checked]], None],
+) -> None:
     for portion in urls.portions():
         by_url = {url: origin_or_verdict(url) for url in portion}
         wanted = dict.fromkeys(origin for origin in by_url.values() if isinstance(origin, Origin))
@@ -129,8 +138,7 @@ async def _check_live(urls: _Urls, getter: RobotsGetter, session: Session, outpu
             urls.progress.show(f"{fetched:,} of {total:,} origins", fetched, total)
 
         found = await getter.get(wanted, tell)
-        urls.progress.clear()
-        output.write([_checked(url, by_url[url], found, session) for url in portion])
+        write([_checked(url, by_url[url], found, session) for url in portion])
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,10 +150,12 @@ class _Checked:
     verdict: Verdict
 
     @property
-    def failed(self) -> bool:
-        """Whether the answer cannot be relied on."""
+    def exit_code(self) -> int:
+        """FAILED if the answer cannot be relied on."""
         unreachable = self.robots is not None and self.robots.unreachable
-        return unreachable or self.verdict.reason is Reason.INVALID_URL
+        if unreachable or self.verdict.reason is Reason.INVALID_URL:
+            return FAILED
+        return FINE if self.verdict.allowed else WRONG
 
 
 def _checked(
@@ -184,44 +194,29 @@ class _Urls:
 # -- output --------------------------------------------------------------------------
 
 
-class _Output:
-    """Writes results, and remembers the exit code that they lead to."""
+class _Json:
+    """JSON Lines."""
 
-    def __init__(self) -> None:
-        self.exit_code = FINE
-
-    def write(self, portion: list[_Checked]) -> None:
-        """Write *portion*."""
-        for checked in portion:
-            if checked.failed:
-                self.exit_code = FAILED
-            elif not checked.verdict.allowed:
-                self.exit_code = max(self.exit_code, WRONG)
-
-
-class _Json(_Output):
     def __init__(self, session: Session) -> None:
-        super().__init__()
         self._agents = list(session.agents)
 
     def write(self, portion: list[_Checked]) -> None:
-        super().write(portion)
+        """Write *portion*."""
         for each in portion:
             value = {"url": each.url} | verdict_as_json(each.verdict) | {"agents": self._agents}
             write_json(value | (each.robots.as_json() if each.robots else {}))
         sys.stdout.flush()
 
 
-class _Text(_Output):
+class _Text:
     """A table, with columns as wide as the first portion needs them."""
 
     def __init__(self, *, with_source: bool) -> None:
-        super().__init__()
         self._with_source = with_source
         self._table: Table | None = None
 
     def write(self, portion: list[_Checked]) -> None:
-        super().write(portion)
+        """Write *portion*."""
         rows = [self._cells(each) for each in portion]
         if self._table is None:
             self._table = self._begin(rows)
