@@ -1,12 +1,15 @@
-"""Where the google and rfc9309 dialects part, and why; what other parsers answer.
+"""Where the google and rfc9309 dialects differ, and why; how other parsers answer.
 
-Every (file, URL, agent) of ../shared/conformance, and of generated files, is
-asked in both dialects. Each difference is explained by the least that has to be
-changed in google's reading to get the answer of rfc9309: one point of POINTS, or a
-set of them none of which can be left out. Exits with 1 where no set does, or where
-the google dialect differs from the reference library.
+Every (file, URL, agent) of ../shared/conformance, and of generated files, is asked in both
+dialects. Each difference is explained by the least that has to be changed in google's
+reading to get the answer of rfc9309: one point of POINTS, or a set of them none of which
+can be left out. Exits with 1 where no set does, or where the google dialect differs from
+the reference library.
 
-With --write, the tables go to docs/conformance-tables.inc. Takes two minutes.
+--corpus names another ZIP archive of robots.txt files. If no reference-verdicts.jsonl.gz is
+beside it, URLs are made from the rules of each file, and the google dialect stands for the
+reference library. With --write, the tables go to docs/conformance-tables.inc. Takes two
+minutes.
 """
 
 from __future__ import annotations
@@ -18,28 +21,28 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from scrapy_rep.cli.compare.corpus import (
+from benchmarks._conformance import (
     RECORDED,
     Asked,
     Found,
+    Reader,
     Tally,
     all_differences,
+    asked_of_rules,
     found_in,
     involving,
+    long_name,
     recorded,
     tallies,
     tally_of_reader,
 )
-from scrapy_rep.cli.compare.parsers import Reader, find_parser, long_name
+from scrapy_rep.cli.compare import find_parser
+from scrapy_rep.cli.errors import CommandError
 from scrapy_rep.rep.dialects import GOOGLE, RFC9309
 from scrapy_rep.rep.differences import POINTS
+from tests.rep.generated_files import SEED_SIZE, generated
 
 ROOT = Path(__file__).resolve().parents[1]
-# The generator is one with that of the tests, which are in no package.
-sys.path.insert(0, str(ROOT))
-
-from tests.rep.generated_files import SEED_SIZE, generated  # noqa: E402
-
 TABLES = ROOT / "docs" / "conformance-tables.inc"
 
 #: Those of the last table, and what they are called in it.
@@ -142,7 +145,7 @@ def _share(files: int, corpus: Sequence[Found]) -> str:
     return f"{100 * files / len(corpus):.1f} %"
 
 
-def report(corpus: list[Found], made: list[Found]) -> str:
+def report(corpus: list[Found], made: list[Found], *, is_recorded: bool) -> str:
     """All tables."""
     questions, generated_questions = (sum(f.questions for f in found) for found in (corpus, made))
     right = questions - sum(each.google for each in corpus)
@@ -153,6 +156,11 @@ def report(corpus: list[Found], made: list[Found]) -> str:
         f"{len(corpus):,} real files, are those of the reference library, and {generated_right:,} "
         f"of {generated_questions:,} in {len(made):,} generated files.\n"
     )
+    if not is_recorded:
+        head = (
+            f"In {len(corpus):,} real files ({questions:,} questions), the answers of ``google`` "
+            "stand for those of the reference library.\n"
+        )
     points = table(
         "Differences of ``rfc9309`` from ``google``: in real files, then in generated ones",
         "18 34 8 8 8 8 8 8",
@@ -172,15 +180,25 @@ def report(corpus: list[Found], made: list[Found]) -> str:
 def main() -> int:
     """Run all, print the tables; 1 if something has no explanation."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--corpus", type=Path, default=ROOT.parent / "shared" / "conformance")
+    default = ROOT.parent / "shared" / "conformance" / "robots-corpus.zip"
+    parser.add_argument("--corpus", type=Path, default=default, metavar="ZIP")
     parser.add_argument("--generated", type=int, default=5000, metavar="FILES")
     parser.add_argument("--write", action="store_true", help=f"write {TABLES.relative_to(ROOT)}")
     options = parser.parse_args()
     start = time.monotonic()
-    archive, answers = (options.corpus / name for name in ("robots-corpus.zip", RECORDED))
-    corpus = found_in(recorded(archive, answers), list(READERS.values()))
+    answers = options.corpus.with_name(RECORDED)
+    is_recorded = answers.exists()
+    if options.write and not is_recorded:
+        parser.error(f"--write needs the answers of the reference library: {answers}")
+    try:
+        files = recorded(options.corpus, answers)
+        if not is_recorded:
+            files = asked_of_rules(options.corpus, ["ExampleBot"])
+        corpus = found_in(files, list(READERS.values()))
+    except CommandError as error:
+        parser.error(str(error))
     made = found_in(made_up(options.generated), [])
-    text = report(corpus, made)
+    text = report(corpus, made, is_recorded=is_recorded)
     print(text)  # noqa: T201
     if options.write:
         TABLES.write_text(text, encoding="utf-8")

@@ -18,12 +18,12 @@ from scrapy.utils.test import get_crawler
 
 import scrapy_rep
 from scrapy_rep import RepMiddleware
-from scrapy_rep.cli.command import SUBCOMMANDS
-from scrapy_rep.cli.demo.server import Asked, LoopbackServers, http_response
+from scrapy_rep.cli.command import RobotsCommand
+from scrapy_rep.cli.servers import Asked, LoopbackServers, http_response
 from scrapy_rep.rep.cache_entry import CacheEntry
 from scrapy_rep.rep.urls import Origin
 from scrapy_rep.settings import DEFAULTS, RepSettings, downloader_middlewares
-from tests.cli.test_cache import DEFAULT, copied, failing, fill
+from tests.cli.stored import DEFAULT, copied, failing, fill
 from tests.consoles import Reader
 from tests.stores.examples import DAY, HOUR
 
@@ -190,7 +190,7 @@ def test_command_line_page_has_every_subcommand_in_order() -> None:
     text = (DOCS / "cli.rst").read_text("utf-8")
     documented = re.findall(r"^   \* - ``(\w+)", text, re.MULTILINE)
     assert documented[0] == "scrapy"
-    assert documented[1:] == [subcommand.name for subcommand in SUBCOMMANDS]
+    assert documented[1:] == [each.name for each in RobotsCommand().root.subcommands]
 
 
 def test_stats_page_has_every_stat() -> None:

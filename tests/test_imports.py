@@ -151,7 +151,13 @@ def test_any_command_of_scrapy_loads_of_us_what_its_help_needs() -> None:
     loaded = loaded_by(_ENTRY_POINT)
     ours = [name.split(".") for name in loaded if within(name, "scrapy_rep")]
     modules = {parts[-1] for parts in ours if not PACKAGE.parent.joinpath(*parts).is_dir()}
-    assert modules == {"command", "options", "subcommand"}
+    assert modules == {"command"}
+    assert not loaded & _NEVER
+
+
+def test_our_command_loads_no_store_no_reactor_and_no_template_engine() -> None:
+    loaded = loaded_by(f"{_ENTRY_POINT}point.load()().syntax()")
+    assert "scrapy_rep.cli.report" in loaded
     assert not loaded & _NEVER
 
 

@@ -1,1 +1,1 @@
-"""What people run: the ``scrapy robots`` command and its parts."""
+"""The command ``scrapy robots``: a module for each subcommand, and what they share."""

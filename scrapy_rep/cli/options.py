@@ -1,8 +1,47 @@
-"""Options that several subcommands have. Imported with each of them, so it imports nothing."""
+"""What a subcommand of ``scrapy robots`` is, and the options that several of them have."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from scrapy.settings import BaseSettings
+
+
+@dataclass(frozen=True)
+class Subcommand:
+    """One subcommand: its help, its options, and the function that runs it.
+
+    *syntax* shows the arguments in the usage line. *summary* is the line in the list of
+    subcommands. *description* is printed by ``--help`` as it stands.
+
+    *run* gets the options, and the settings of the project with those of ``-s``. It returns
+    the exit code, and raises :exc:`~scrapy.exceptions.UsageError` for options that make no
+    sense.
+    """
+
+    name: str
+    syntax: str
+    summary: str
+    description: str
+    add_options: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace, BaseSettings], int]
+
+
+@dataclass(frozen=True)
+class SubcommandGroup:
+    """Subcommands of a subcommand. The fields mean the same as in :class:`Subcommand`."""
+
+    name: str
+    summary: str
+    description: str
+    subcommands: tuple[Subcommand | SubcommandGroup, ...]
+
+    @property
+    def syntax(self) -> str:
+        """The arguments in the usage line."""
+        return f"<{'|'.join(each.name for each in self.subcommands)}> [options]"
 
 
 def add_agents(parser: argparse.ArgumentParser) -> None:
@@ -44,14 +83,15 @@ def add_fresh(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_asking(parser: argparse.ArgumentParser) -> None:
-    """What says how URLs are asked about: as whom, by which file and how it is read."""
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """--json."""
+    parser.add_argument("--json", action="store_true", help="write JSON, for machines")
+
+
+def add_all(parser: argparse.ArgumentParser) -> None:
+    """The options of the subcommands that ask about URLs."""
     add_agents(parser)
     add_file(parser)
     add_dialect(parser)
     add_fresh(parser)
-
-
-def add_json(parser: argparse.ArgumentParser) -> None:
-    """--json."""
-    parser.add_argument("--json", action="store_true", help="write JSON, for machines")
+    add_json(parser)

@@ -1,4 +1,4 @@
-"""Where a command has a robots.txt from: a crawl with the project's settings, or a file."""
+"""Where a command gets a robots.txt: from a crawl with the project's settings, or a file."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from scrapy.settings import BaseSettings
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import DeferredList
 
-from scrapy_rep.cli.crawling import crawl
-from scrapy_rep.cli.ending import Trouble
+from scrapy_rep.cli.crawling import with_crawler
+from scrapy_rep.cli.errors import CommandError
 from scrapy_rep.policies.cache import PolicyCache, steady
 from scrapy_rep.rep.agents import Agents
 from scrapy_rep.rep.decision import verdict_now
@@ -30,7 +30,6 @@ from scrapy_rep.rep.text import printable
 from scrapy_rep.rep.urls import InvalidURL, Origin, has_other_scheme
 from scrapy_rep.rep.verdict import Reason, Verdict
 from scrapy_rep.settings import RepSettings, tokens
-from scrapy_rep.stores.open import StoreSpec
 from scrapy_rep.tokens import AgentTokens
 
 _T = TypeVar("_T")
@@ -43,21 +42,21 @@ _NOT_ASCII = re.compile(rb"[\x80-\xff]")
 
 
 class Source(Enum):
-    """Where a robots.txt has come from."""
+    """Where a robots.txt comes from."""
 
     FILE = "file"
-    #: What an earlier crawl has kept, and is still good.
+    #: An earlier crawl stored it, and it is still good.
     STORE = "store"
     FETCHED = "fetched"
 
 
 @dataclass(frozen=True, slots=True)
 class Robots:
-    """What is known of one robots.txt, *at* a time in seconds since the epoch.
+    """One robots.txt as it is *at* a time, in seconds since the epoch.
 
-    *name* is that of the file, or its URL: untrusted text. *file* is what it says,
-    in our own reading, and ``None`` where there is none to follow. *policy* is what
-    holds for a crawl with *settings*; ``None`` for a file.
+    *name* is that of the file, or its URL: untrusted text. *file* is its content as
+    scrapy-rep reads it, ``None`` if there is nothing to read. *policy* is what applies to a
+    crawl with *settings*; ``None`` for a file.
     """
 
     name: str
@@ -68,17 +67,22 @@ class Robots:
     at: float
 
     @property
+    def url(self) -> str:
+        """The URL that it came from after redirects; for a file, its name."""
+        return self.name if self.policy is None else self.policy.url
+
+    @property
     def age(self) -> float | None:
         """Seconds since it was fetched or confirmed, or last tried; ``None`` for a file."""
         return None if self.policy is None else max(0.0, self.at - self.policy.fetched_at)
 
     @property
     def unreachable(self) -> bool:
-        """Whether it could not be fetched, nor is there a copy to use."""
+        """Whether it could not be fetched, and no copy may be used instead."""
         return self.policy is not None and self.policy.access is Access.UNREACHABLE
 
     def verdict(self, url: str, agents: Agents) -> Verdict:
-        """Whether *agents* may access *url*: a crawl, or by the rules in the file."""
+        """Whether a crawl as *agents* may access *url*, or whether the rules of a file allow it."""
         if self.policy is not None:
             return verdict_now(self.policy, url, agents, self.settings.terms, self.at)
         if has_other_scheme(url):
@@ -86,20 +90,19 @@ class Robots:
         assert self.file is not None
         return self.file.verdict(url, agents)
 
-    def told(self) -> dict[str, Any]:
-        """Where it is from, as JSON."""
-        policy = self.policy
+    def as_json(self) -> dict[str, Any]:
+        """Where it comes from."""
         return {
-            "robots_txt": self.name if policy is None else policy.url,
+            "robots_txt": self.url,
             "source": self.source.value,
             "age": None if self.age is None else round(self.age, 3),
-            "access": None if policy is None else policy.access.value,
+            "access": None if self.policy is None else self.policy.access.value,
         }
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
-    """Who asks, and how: the settings of a project and the options of a command."""
+class Session:
+    """The settings of a project, with the options of a command."""
 
     scrapy_settings: BaseSettings
     settings: RepSettings
@@ -107,7 +110,7 @@ class Asking:
     fresh: bool
 
     @classmethod
-    def of(cls, options: argparse.Namespace, scrapy_settings: BaseSettings) -> Asking:
+    def of(cls, options: argparse.Namespace, scrapy_settings: BaseSettings) -> Session:
         """With those of --agent, --dialect and --fresh that the command has."""
         named = vars(options)
         if named.get("dialect") is not None:
@@ -125,99 +128,92 @@ class Asking:
 
     @property
     def dialect(self) -> Dialect:
-        """In which files are read."""
+        """The dialect in which files are read."""
         return self.settings.dialect
 
     @property
-    def as_whom(self) -> str:
-        """Who asks, for people."""
+    def agent_names(self) -> str:
+        """The product tokens, for people."""
         return ", ".join(self.agents) or "nobody in particular"
 
-    def read(self, path: str) -> Robots:
+    def parse(self, body: bytes, *, cut: bool = False, dialect: Dialect | None = None) -> RobotsTxt:
+        """Parse *body* as far as a crawl reads it; if it was *cut*, without its last line."""
+        limit = min(self.settings.max_size, len(body) - cut)
+        return RobotsTxt.parse(body, dialect or self.dialect, max_size=limit)
+
+    def read_file(self, path: str) -> Robots:
         """The robots.txt in the file at *path*, or from standard input.
 
-        Raises :exc:`~scrapy_rep.cli.ending.Trouble`.
+        Raises :exc:`CommandError`.
         """
         try:
             body = sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
         except OSError as error:
-            raise Trouble(f"cannot read {path}: {error.strerror}") from None
+            raise CommandError(f"cannot read {path}: {error.strerror}") from None
         name = "standard input" if path == STDIN else path
         return Robots(name, Source.FILE, self.parse(body), None, self.settings, 0.0)
 
-    def look_at(self, source: str) -> Robots:
+    def load(self, source: str) -> Robots:
         """The robots.txt that *source* names: a URL of its origin, a file, or standard input.
 
-        Raises as :meth:`read` and :meth:`ask_with`, and :exc:`UsageError`.
+        Raises as :meth:`read_file` and :meth:`crawl`, and :exc:`UsageError`.
         """
         if is_url(source):
-            return self.ask(origin_of(source))
+            return self.get(origin_of(source))
         if source != STDIN and not Path(source).exists():
-            raise Trouble(f"there is no file {source} (a URL has a scheme, such as https://)")
-        return self.read(source)
+            raise CommandError(f"there is no file {source} (a URL has a scheme, such as https://)")
+        return self.read_file(source)
 
-    def parse(self, body: bytes, *, cut: bool = False, dialect: Dialect | None = None) -> RobotsTxt:
-        """*body* as far as a crawl reads it; where it was *cut*, without half a line."""
-        limit = min(self.settings.max_size, len(body) - cut)
-        return RobotsTxt.parse(body, dialect or self.dialect, max_size=limit)
+    def get(self, origin: Origin) -> Robots:
+        """The robots.txt of *origin*, by a crawl. Raises as :meth:`crawl`."""
 
-    def ask(self, origin: Origin) -> Robots:
-        """The robots.txt of *origin*, by a crawl that does nothing else."""
+        async def work(getter: RobotsGetter) -> Robots:
+            return (await getter.get([origin]))[origin]
 
-        async def work(origins: Origins) -> Robots:
-            return (await origins.get([origin]))[origin]
+        return self.crawl(work)
 
-        return self.ask_with(work)
+    def crawl(self, work: Callable[[RobotsGetter], Awaitable[_T]]) -> _T:
+        """Return what *work* returns, which can get many robots.txt in one crawl.
 
-    def ask_with(self, work: Callable[[Origins], Awaitable[_T]]) -> _T:
-        """What *work* makes of what can be asked in one crawl.
-
-        Raises what *work* raises, and :exc:`~scrapy_rep.cli.crawling.CrawlFailed`.
+        Raises as :func:`~scrapy_rep.cli.crawling.with_crawler`.
         """
-        return crawl(
-            self.scrapy_settings,
-            lambda crawler: work(Origins(crawler, self)),
-            _without_a_new_file(self.settings.store),
+        file = self.settings.store.file()
+        # These commands create no store where there is none.
+        changes = {"REP_STORE": "memory"} if file is not None and not file.exists() else {}
+        return with_crawler(
+            self.scrapy_settings, lambda crawler: work(RobotsGetter(crawler, self)), changes
         )
 
 
-def _without_a_new_file(store: StoreSpec) -> dict[str, Any]:
-    """Settings that make no file where there is none: commands that look leave nothing behind."""
-    file = store.file()
-    return {"REP_STORE": "memory"} if file is not None and not file.exists() else {}
+class RobotsGetter:
+    """Gets robots.txt files in one crawl as a crawl for pages would, each of them once."""
 
-
-class Origins:
-    """Asks for robots.txt files in one crawl, each of them once, as a crawl for pages would."""
-
-    def __init__(self, crawler: Crawler, asking: Asking) -> None:
-        self._asking = asking
+    def __init__(self, crawler: Crawler, session: Session) -> None:
+        self._session = session
         self._clock = steady()
         self._started = self._clock()
-        # With the settings that the crawl has.
-        settings = RepSettings.read(crawler.settings)
-        self._policies = PolicyCache(crawler, settings, self._clock)
-        self._at_once = max(1, crawler.settings.getint("CONCURRENT_REQUESTS"))
+        self._cache = PolicyCache(crawler, RepSettings.read(crawler.settings), self._clock)
+        self._concurrency = max(1, crawler.settings.getint("CONCURRENT_REQUESTS"))
         self._refreshed: set[Origin] = set()
 
     async def get(
         self, origins: Iterable[Origin], tell: Callable[[], None] = lambda: None
     ) -> dict[Origin, Robots]:
-        """What is known of each of *origins*; *tell* is called as often as one is there.
+        """The robots.txt of each of *origins*; *tell* is called after each.
 
-        As many are asked at once as a crawl would (CONCURRENT_REQUESTS).
+        As many are fetched at a time as CONCURRENT_REQUESTS allows.
         """
         found: dict[Origin, Robots] = {}
         waiting = iter(dict.fromkeys(origins))
 
-        async def take_turns() -> None:
+        async def worker() -> None:
             for origin in waiting:
                 found[origin] = await self._get(origin)
                 tell()
 
-        turns = [deferred_from_coro(take_turns()) for _ in range(self._at_once)]
+        workers = [deferred_from_coro(worker()) for _ in range(self._concurrency)]
         outcomes: list[tuple[bool, Any]] = await maybe_deferred_to_future(
-            DeferredList(turns, consumeErrors=True)
+            DeferredList(workers, consumeErrors=True)
         )
         for succeeded, outcome in outcomes:
             if not succeeded:
@@ -225,18 +221,18 @@ class Origins:
         return found
 
     async def _get(self, origin: Origin) -> Robots:
-        asking = Request(origin.robots_url)
-        if self._asking.fresh and origin not in self._refreshed:
+        request = Request(origin.robots_url)
+        if self._session.fresh and origin not in self._refreshed:
             self._refreshed.add(origin)
-            policy = await self._policies.revalidate(origin, asking)
+            policy = await self._cache.revalidate(origin, request)
         else:
-            policy = await maybe_deferred_to_future(self._policies.get(origin, asking))
+            policy = await maybe_deferred_to_future(self._cache.get(origin, request))
         source = Source.FETCHED if policy.fetched_at >= self._started else Source.STORE
         file = None
         if policy.access is Access.SUCCESSFUL and policy.copy is not None:
             result = policy.copy.result
-            file = self._asking.parse(result.body, cut=result.cut)
-        settings = self._asking.settings
+            file = self._session.parse(result.body, cut=result.cut)
+        settings = self._session.settings
         return Robots(origin.robots_url, source, file, policy, settings, self._clock())
 
 
@@ -244,7 +240,7 @@ class Origins:
 
 
 def absolute(text: str) -> str:
-    """*text* as a URL; where it has no scheme, https is meant. A path stays one.
+    """*text* as a URL; without a scheme, it is an https one. A path is left alone.
 
     >>> absolute("example.com/page"), absolute("example.com:8080"), absolute("/page")
     ('https://example.com/page', 'https://example.com:8080', '/page')
@@ -261,22 +257,22 @@ def origin_of(text: str) -> Origin:
 
 
 def is_url(text: str) -> bool:
-    """Whether *text*, which names a URL or a file, is a URL."""
+    """Whether *text*, the name of a file or a URL, is a URL."""
     return "://" in text
 
 
 def check_use_of_stdin(urls: list[str], file: str | None) -> None:
-    """Raise :exc:`UsageError` where standard input is to be read twice."""
+    """Raise :exc:`UsageError` if standard input would be read twice."""
     if STDIN in urls and (len(urls) > 1 or file == STDIN):
         message = "-, standard input, can be the only URL, or the file, but not both"
         raise UsageError(message, print_help=False)
 
 
-def lines_of_stdin(tell: Callable[[int], None] = lambda octets: None) -> Iterator[str]:
+def lines_of_stdin(tell: Callable[[int], None] = lambda size: None) -> Iterator[str]:
     """The lines of standard input that are not blank, as URLs.
 
-    What is not UTF-8 in them is percent-encoded. *tell* is called with the octets of
-    each line.
+    Bytes that are not UTF-8 are percent-encoded. *tell* is called with the size of each line
+    in bytes.
     """
     for line in sys.stdin.buffer:
         tell(len(line))

@@ -56,9 +56,9 @@ def run_in_process(*arguments: str) -> int:
     return exit_.value.code
 
 
-def type_in(monkeypatch: pytest.MonkeyPatch, octets: bytes) -> None:
-    """Let standard input of this process be *octets*."""
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(octets)))
+def type_in(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
+    """Let standard input of this process be *content*."""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
 
 
 def in_a_terminal(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
-from scrapy_rep.cli.demo.server import Asked, LoopbackServers, Site, http_response
+from scrapy_rep.cli.servers import Asked, LoopbackServers, Site, http_response
 
 RULES = b"""\
 User-agent: *
@@ -22,7 +22,7 @@ HEADERS = [("ETag", '"v1"'), ("Cache-Control", "max-age=7200"), ("Content-Type",
 
 
 def serve(servers: LoopbackServers, answers: Mapping[str, bytes]) -> Site:
-    """A site that answers each target with the octets that *answers* has for it."""
+    """A site that answers each target with the bytes that *answers* has for it."""
 
     async def answer(asked: Asked, writer: asyncio.StreamWriter) -> None:
         writer.write(answers[asked.target])
@@ -38,12 +38,3 @@ def serve_rules(servers: LoopbackServers, body: bytes = RULES) -> Site:
 def serve_status(servers: LoopbackServers, status: int) -> Site:
     """A site that answers with *status*, and a body that is none of a robots.txt."""
     return serve(servers, {"/robots.txt": http_response(status, b"User-agent: *\nDisallow: /\n")})
-
-
-def serve_nothing(servers: LoopbackServers) -> Site:
-    """A site that never answers."""
-
-    async def answer(asked: Asked, writer: asyncio.StreamWriter) -> None:
-        await asyncio.Event().wait()
-
-    return servers.serve(answer)

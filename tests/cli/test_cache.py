@@ -8,77 +8,23 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from scrapy_rep.cli.demo.server import Asked, LoopbackServers, http_response
-from scrapy_rep.cli.known import Reader
-from scrapy_rep.cli.wording import span
-from scrapy_rep.rep.access import Failure, FetchResult
-from scrapy_rep.rep.cache_entry import CacheEntry, Outage, StoredResponse
+from scrapy_rep.cli.servers import Asked, LoopbackServers, http_response
 from scrapy_rep.rep.urls import Origin
-from scrapy_rep.settings import RepSettings
 from scrapy_rep.stores.sqlite import SqliteStore
 from tests.cli.running import Done, command, environment, from_json, in_a_terminal, robots
+from tests.cli.stored import DEFAULT, HOSTILE, RULES, copied, examples, failing, fill
 from tests.integration.crawl_process import SETUPS
-from tests.stores.examples import DAY, HOUR, NOON, Clock, is_whole
+from tests.stores.examples import HOUR, is_whole
 from tests.stores.examples import run as run_now
 from tests.stores.redis_server import RedisServer
-
-RULES = b"User-agent: *\nDisallow: /private/\n"
-HOSTILE = b"User-agent: *\r\nDisallow: /\x1b[31m<script>\xff\n" + b"#" * 300
-DEFAULT = Path(".scrapy", "rep", "robots.sqlite")
 
 
 def cache(cwd: Path, *arguments: str, **changes: str) -> Done:
     """``scrapy robots cache`` in a pipe."""
     return robots(cwd, "cache", *arguments, **changes)
-
-
-# -- entry ----------------------------------------------------------------------
-
-
-def copied(
-    url: str,
-    at: float,
-    body: bytes = RULES,
-    status: int = 200,
-    headers: tuple[tuple[str, str], ...] = (),
-) -> CacheEntry:
-    origin = Origin.of(url)
-    result = FetchResult(
-        origin.robots_url, status, body, detail=f"status {status}", headers=headers
-    )
-    return CacheEntry(origin, StoredResponse(result, at, at))
-
-
-def failing(entry: CacheEntry, since: float, last_at: float, attempts: int) -> CacheEntry:
-    failed = FetchResult(entry.origin.robots_url, 503, detail="status 503")
-    return CacheEntry(entry.origin, entry.copy, Outage(failed, since, last_at, attempts))
-
-
-def examples(now: float) -> dict[str, CacheEntry]:
-    """One origin for each standing, in no order."""
-    nothing = CacheEntry(Origin.of("https://refused.example"))
-    return {
-        "stale": copied("https://stale.example", now - 3 * DAY),
-        "fresh": copied("https://fresh.example", now - HOUR),
-        "due": copied("https://due.example", now - 23 * HOUR),
-        "outage": failing(copied("https://outage.example", now - 3 * DAY), now - DAY, now, 9),
-        "refused": failing(nothing, now - HOUR, now, 9),
-        "given up": failing(
-            CacheEntry(Origin.of("http://gone.example:8080")), now - 40 * DAY, now, 400
-        ),
-    }
-
-
-def fill(path: Path, *known: CacheEntry, now: float | None = None) -> None:
-    """Write *known* to the store at *path*, as if it were *now*."""
-    store = SqliteStore(path, Clock(time.time() if now is None else now))
-    for entry in known:
-        run_now(store.write(entry))
-    run_now(store.close())
 
 
 @pytest.fixture
@@ -152,7 +98,7 @@ def test_errors(words: str, message: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.once
-def test_without_a_store_nothing_is_known_and_no_file_is_made(tmp_path: Path) -> None:
+def test_without_a_store_nothing_is_known_and_no_file_is_created(tmp_path: Path) -> None:
     listed = cache(tmp_path, "list")
     assert (listed.returncode, listed.stdout) == (0, "")
     assert listed.stderr == f"Nothing is known: {tmp_path / DEFAULT}\n"
@@ -177,19 +123,19 @@ def test_a_store_that_does_not_work(words: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.once
-@pytest.mark.parametrize("octets", [b"this is no database" * 1000, b""])
-def test_what_is_no_store_is_left_alone(octets: bytes, tmp_path: Path) -> None:
-    (tmp_path / "notes.txt").write_bytes(octets)
+@pytest.mark.parametrize("content", [b"this is no database" * 1000, b""])
+def test_a_file_that_is_not_a_store_is_left_alone(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_bytes(content)
     done = cache(tmp_path, "list", "-s", "REP_STORE=sqlite:///notes.txt")
-    assert done.returncode == (2 if octets else 0)
-    said = "file is not a database: this is no store" if octets else "Nothing is known"
+    assert done.returncode == (2 if content else 0)
+    said = "file is not a database: this is no store" if content else "Nothing is known"
     assert said in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
-    assert (tmp_path / "notes.txt").read_bytes() == octets
+    assert (tmp_path / "notes.txt").read_bytes() == content
 
 
 @pytest.mark.once
-def test_a_damaged_file_is_told_of(filled: Path) -> None:
+def test_a_damaged_file_is_reported(filled: Path) -> None:
     with (filled / DEFAULT).open("r+b") as file:
         # All pages but the first.
         file.seek(4096)
@@ -252,7 +198,7 @@ def test_list_as_json(filled: Path) -> None:
 
 
 @pytest.mark.once
-def test_list_judges_by_the_settings(filled: Path) -> None:
+def test_list_follows_the_settings(filled: Path) -> None:
     words = ["list", "--json", "-s", "REP_MAX_AGE=600", "-s", "REP_UNREACHABLE_GRACE=600"]
     standings = {value["origin"]: value["standing"] for value in from_json(cache(filled, *words))}
     assert standings["https://fresh.example"] == "stale"
@@ -260,7 +206,7 @@ def test_list_judges_by_the_settings(filled: Path) -> None:
 
 
 @pytest.mark.once
-def test_a_reader_who_has_seen_enough(filled: Path) -> None:
+def test_a_pipe_that_is_closed_early(filled: Path) -> None:
     now = time.time()
     fill(filled / DEFAULT, *(copied(f"https://{i}.example", now) for i in range(3000)))
     process = subprocess.Popen(
@@ -346,7 +292,7 @@ def test_show_an_origin_without_a_copy(filled: Path) -> None:
 
 
 @pytest.mark.once
-def test_what_is_not_read_of_a_file_is_not_shown(tmp_path: Path) -> None:
+def test_only_the_part_of_a_file_that_is_read_is_shown(tmp_path: Path) -> None:
     body = b"User-agent: *\n" + b"Disallow: /a\n" * 40000
     fill(tmp_path / DEFAULT, copied("https://a.example", time.time(), body))
     *_, line, last = cache(tmp_path, "show", "a.example").stdout.splitlines()
@@ -427,7 +373,7 @@ def test_clear_in_a_terminal_asks(filled: Path) -> None:
 
 
 class Server:
-    """Says what it is told to."""
+    """A site that answers with what a test gives it."""
 
     def __init__(self, servers: LoopbackServers) -> None:
         self.says = http_response(200, RULES, [("ETag", '"v1"'), ("Cache-Control", "max-age=900")])
@@ -470,7 +416,7 @@ def test_refresh_in_a_pipe(server: Server, tmp_path: Path) -> None:
         "  standing  fresh -> outage",
     ]
     assert f"{server.url}/robots.txt is unreachable (status 503)" in third.stderr
-    # A page is asked for by nobody.
+    # No page is requested.
     assert server.site.targets() == ["/robots.txt"] * 3
     (shown,) = from_json(cache(tmp_path, "show", server.url, "--json"))
     assert shown["outage"]["attempts"] == 1
@@ -534,7 +480,7 @@ def test_refresh_in_a_project(server: Server, tmp_path: Path, loop: str) -> None
 
 
 @pytest.mark.once
-def test_refresh_even_while_somebody_else_fetches(server: Server, tmp_path: Path) -> None:
+def test_refresh_while_another_process_fetches(server: Server, tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / DEFAULT)
     assert run_now(store.claim(Origin.of(server.url), 600)).lease is not None
     run_now(store.close())
@@ -543,7 +489,7 @@ def test_refresh_even_while_somebody_else_fetches(server: Server, tmp_path: Path
 
 
 @pytest.mark.once
-def test_refresh_where_nobody_answers(tmp_path: Path) -> None:
+def test_refresh_without_a_server(tmp_path: Path) -> None:
     done = cache(tmp_path, "refresh", "http://127.0.0.1:9", "--nolog")
     assert (done.returncode, done.stderr) == (2, "")
     assert "standing  - -> refused" in done.stdout
@@ -562,9 +508,9 @@ def test_refresh_with_a_crawl_that_cannot_start(server: Server, tmp_path: Path) 
 
 @pytest.mark.once
 def test_refresh_whose_outcome_is_too_large_to_be_kept(server: Server, tmp_path: Path) -> None:
-    octets = 17 * 1024 * 1024
-    server.says = http_response(200, b"#" * octets)
-    done = cache(tmp_path, "refresh", server.url, "-s", f"REP_MAX_SIZE={octets + 10}")
+    size = 17 * 1024 * 1024
+    server.says = http_response(200, b"#" * size)
+    done = cache(tmp_path, "refresh", server.url, "-s", f"REP_MAX_SIZE={size + 10}")
     assert done.returncode == 2
     assert done.stderr.splitlines()[-1].endswith("the outcome could not be kept")
 
@@ -623,78 +569,12 @@ def many(path: Path, count: int, now: float, body: bytes) -> None:
     db.close()
 
 
-# -- what is known, without a process ---------------------------------------------
-
-
-def standings(**settings: Any) -> dict[str, tuple[str, str | None, float | None, str]]:
-    from scrapy.settings import Settings
-
-    reader = Reader(RepSettings.read(Settings(settings)), NOON)
-    known = {name: reader.read(entry) for name, entry in examples(NOON).items()}
-    return {name: (k.standing, k.access, k.left, k.meaning) for name, k in known.items()}
-
-
-def test_standings() -> None:
-    rules = "pages are allowed or refused by its rules"
-    waits = "a page waits until robots.txt has been fetched again"
-    assert standings() == {
-        "stale": ("stale", None, 0, waits),
-        "fresh": ("fresh", "successful", 23 * HOUR, rules),
-        "due": ("due", "successful", HOUR, f"{rules}; robots.txt is fetched again"),
-        "outage": ("outage", "successful", DAY + HOUR, rules),
-        "refused": ("refused", "unreachable", HOUR, "all pages are refused"),
-        "given up": ("given up", "unavailable", DAY + HOUR, "all pages are allowed"),
-    }
-
-
-def test_standings_of_another_dialect() -> None:
-    known = standings(REP_DIALECT="koster1994")
-    # Lifetimes are "the crawl" there, and this one begins now.
-    assert known["fresh"][:3] == ("stale", None, 0)
-
-
-def test_a_copy_that_is_none_to_this_reader() -> None:
-    from scrapy.settings import Settings
-
-    reader = Reader(RepSettings.read(Settings({"REP_DIALECT": "google"})), NOON)
-    known = reader.read(copied("https://a.example", NOON, b"", status=429))
-    assert (known.standing, known.access, known.left) == ("stale", None, 0)
-
-
-def test_a_failure_without_a_status() -> None:
-    from scrapy.settings import Settings
-
-    origin = Origin.of("https://a.example")
-    result = FetchResult(origin.robots_url, failure=Failure.NO_ANSWER, detail="refused")
-    reader = Reader(RepSettings.read(Settings()), NOON)
-    value = reader.read(CacheEntry(origin, outage=Outage(result, NOON, NOON, 1))).everything()
-    assert value["status"] is None
-    assert value["outage"]["failure"] == "no answer"
-
-
-def test_a_lifetime_is_that_of_a_copy() -> None:
-    from scrapy.settings import Settings
-
-    reader = Reader(RepSettings.read(Settings()), NOON)
-    known = {name: reader.read(entry) for name, entry in examples(NOON).items()}
-    assert known["fresh"].lifetime == DAY
-    assert known["refused"].lifetime is None
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(0, "0 s"), (119, "119 s"), (120, "2 min"), (7199, "120 min"), (7200, "2 h"), (172800, "2 d")],
-)
-def test_span(seconds: float, text: str) -> None:
-    assert span(seconds) == text
-
-
 # -- help -----------------------------------------------------------------------
 
 
 @pytest.mark.once
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "texts"),
     [
         ("", ["list", "show", "refresh", "clear", "path", "Exit codes", "REP_STORE"]),
         ("list", ["given up", "--json", "-s NAME=VALUE", "Exit codes"]),
@@ -704,10 +584,10 @@ def test_span(seconds: float, text: str) -> None:
         ("path", ["in memory"]),
     ],
 )
-def test_help_reads_as_documentation(words: str, told: list[str], tmp_path: Path) -> None:
+def test_help_reads_as_documentation(words: str, texts: list[str], tmp_path: Path) -> None:
     done = cache(tmp_path, *words.split(), "--help")
     assert (done.returncode, done.stderr) == (0, "")
-    assert [text for text in told if text not in done.stdout] == []
+    assert [text for text in texts if text not in done.stdout] == []
     assert max(map(len, done.stdout.splitlines())) <= 100
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_rep.cli.demo.server import Asked, LoopbackServers, http_response
+from scrapy_rep.cli.servers import Asked, LoopbackServers, hang, http_response
 from tests.cli.running import (
     command,
     environment,
@@ -22,7 +22,7 @@ from tests.cli.running import (
     run_in_process,
     type_in,
 )
-from tests.cli.sites import RULES, serve_nothing, serve_rules, serve_status
+from tests.cli.sites import RULES, serve_rules, serve_status
 from tests.integration.crawl_process import SETUPS
 
 # -- live --------------------------------------------------------------------------
@@ -143,7 +143,7 @@ def test_what_is_in_the_store_is_used(servers: LoopbackServers, tmp_path: Path) 
 
 
 @pytest.mark.once
-def test_what_a_crawl_heeds_beyond_rules(servers: LoopbackServers, tmp_path: Path) -> None:
+def test_directives_that_a_crawl_honours(servers: LoopbackServers, tmp_path: Path) -> None:
     # Hours from now, whenever that is.
     hours = "1800-1900" if time.gmtime().tm_hour < 12 else "0300-0400"
     record = f"Content-Signal: ai-train=no\nVisit-time: {hours}"
@@ -224,7 +224,7 @@ def test_from_a_file(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.usefixtures("rules")
 @pytest.mark.parametrize("subcommand", ["check", "explain"])
-def test_no_file_is_about_other_schemes(
+def test_a_file_does_not_apply_to_other_schemes(
     subcommand: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     # By its path, it would be refused.
@@ -289,7 +289,7 @@ def test_in_a_terminal(servers: LoopbackServers, tmp_path: Path) -> None:
 
 
 @pytest.mark.once
-def test_a_progress_bar_where_somebody_watches(tmp_path: Path) -> None:
+def test_a_progress_bar_on_a_terminal(tmp_path: Path) -> None:
     pty = pytest.importorskip("pty")
     (tmp_path / "rules.txt").write_bytes(RULES)
     (tmp_path / "urls.txt").write_bytes(b"https://a.example/private/\n" * 60_000)
@@ -316,7 +316,7 @@ def test_a_progress_bar_where_somebody_watches(tmp_path: Path) -> None:
 
 
 @pytest.mark.once
-def test_a_reader_who_has_seen_enough(tmp_path: Path) -> None:
+def test_a_pipe_that_is_closed_early(tmp_path: Path) -> None:
     (tmp_path / "rules.txt").write_bytes(RULES)
     (tmp_path / "urls.txt").write_bytes(b"https://a.example/\n" * 30_000)
     with (tmp_path / "urls.txt").open("rb") as urls:
@@ -338,7 +338,7 @@ def test_a_reader_who_has_seen_enough(tmp_path: Path) -> None:
 
 
 def test_an_interrupt(servers: LoopbackServers, tmp_path: Path, loop: str) -> None:
-    site = serve_nothing(servers)
+    site = servers.serve(hang)
     project(tmp_path, "\n".join(f"{name} = {value!r}" for name, value in SETUPS[loop].items()))
     process = subprocess.Popen(
         command("check", site.url, "-s", "REP_FETCH_TIMEOUT=60", "--nolog"),

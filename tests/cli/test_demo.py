@@ -9,26 +9,28 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_rep.cli.demo.crawl import Outcome
-from scrapy_rep.cli.demo.results import SiteResult
-from scrapy_rep.cli.demo.server import Asked, Site
-from scrapy_rep.cli.demo.serving import ServedSite
-from scrapy_rep.cli.demo.sites import DemoSite, Says, allowed, demo_sites, refused
-from scrapy_rep.cli.ending import NOBODY_READS
+from scrapy_rep.cli.demo_sites import (
+    DemoSite,
+    Outcome,
+    Served,
+    allowed,
+    demo_sites,
+    refused,
+    says,
+)
+from scrapy_rep.cli.errors import PIPE_CLOSED
+from scrapy_rep.cli.servers import Asked, Site
 from scrapy_rep.rep.verdict import Reason, Verdict
 from tests import forking
 from tests.cli.running import Done, command, environment
 
 # A busy machine is not a site that never answers.
-PATIENCE = "from scrapy_rep.cli.demo import crawl\ncrawl._SETTINGS['REP_FETCH_TIMEOUT'] = 6\n"
+PATIENCE = "from scrapy_rep.cli import demo\ndemo._SETTINGS['REP_FETCH_TIMEOUT'] = 6\n"
 
 
 def run_script(script: str, cwd: Path) -> Done:
-    """Run *script*, which has ``run`` and all of the sites module at hand."""
-    prelude = (
-        "import sys\nfrom scrapy_rep.cli.demo import crawl, run\n"
-        "from scrapy_rep.cli.demo.sites import *\n"
-    )
+    """Run *script*, which has ``demo``, ``hang`` and all of the sites module at hand."""
+    prelude = "import sys\nfrom scrapy_rep.cli.demo_sites import *\n"
     return forking.run(run_source, PATIENCE + prelude + script, cwd=cwd)
 
 
@@ -58,7 +60,7 @@ def test_demo_ends_well(demo: Done) -> None:
 
 
 def test_demo_leaves_nothing_behind(tmp_path: Path) -> None:
-    script = "sys.exit(run.run_demo(sys.stdout, sites=demo_sites()[:1]))"
+    script = "sys.exit(demo.run_demo(demo_sites()[:1], sys.stdout))"
     assert run_script(script, tmp_path).returncode == 0
     assert list(tmp_path.iterdir()) == []
 
@@ -158,7 +160,7 @@ TWISTED_REACTOR = "twisted.internet.selectreactor.SelectReactor"
 def test_a_project_changes_nothing(demo: Done, tmp_path: Path, first_line: str) -> None:
     (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = odd_settings\n")
     (tmp_path / "odd_settings.py").write_text(ODD_SETTINGS.format(first_line=first_line))
-    # Nor does the environment: a proxy that nobody answers at.
+    # Nor does the environment: a proxy that does not exist.
     closed = "http://127.0.0.1:9"
     done = run_demo(tmp_path, http_proxy=closed, no_proxy="")
     assert done.stderr == ""
@@ -175,9 +177,9 @@ def test_a_project_changes_nothing(demo: Done, tmp_path: Path, first_line: str) 
 def test_where_this_machine_has_one_loopback_address(tmp_path: Path) -> None:
     # As on macOS: origins differ by port, and share one download slot.
     done = run_script(
-        "from scrapy_rep.cli.demo import server\n"
-        "server._ADDRESSES = iter(())\n"
-        "sys.exit(run.run_demo(sys.stdout))",
+        "from scrapy_rep.cli import servers\n"
+        "servers._ADDRESSES = iter(())\n"
+        "sys.exit(demo.run_demo(demo_sites(), sys.stdout))",
         tmp_path,
     )
     assert done.returncode == 0, done.stdout
@@ -187,22 +189,22 @@ def test_where_this_machine_has_one_loopback_address(tmp_path: Path) -> None:
 # -- when something is wrong -----------------------------------------------------
 
 
-def test_wrong_expectations_are_told(tmp_path: Path) -> None:
+def test_wrong_expectations_are_reported(tmp_path: Path) -> None:
     done = run_script(
         """
-rules = Says(b"User-agent: *\\nDisallow: /no\\n")
+rules = says(b"User-agent: *\\nDisallow: /no\\n")
 sites = [
     DemoSite("right", rules, allowed("/")),
-    DemoSite("wrong", rules, (
-        *allowed("/no"),
-        *refused("/yes", because="line 2: Disallow: /yes"),
-        *refused("/nowhere", because="line 3: Disallow: /no"),
-    )),
-    DemoSite("mistaken for reachable", Hangs(), allowed("/page")),
-    DemoSite("forgotten hop", Redirects("/other"), allowed("/")),
-    DemoSite("hop that is none", Says(status=404), (), hops=(("/hop", Says()),)),
+    DemoSite("wrong", rules, {
+        **allowed("/no"),
+        **refused("/yes", because="line 2: Disallow: /yes"),
+        **refused("/nowhere", because="line 3: Disallow: /no"),
+    }),
+    DemoSite("mistaken for reachable", hang, allowed("/page")),
+    DemoSite("forgotten hop", redirect("/other"), allowed("/")),
+    DemoSite("hop that is none", http_response(404), {}, hops={"/hop": says(b"")}),
 ]
-sys.exit(run.run_demo(sys.stdout, sites=sites))
+sys.exit(demo.run_demo(sites, sys.stdout))
 """,
         tmp_path,
     )
@@ -220,16 +222,16 @@ sys.exit(run.run_demo(sys.stdout, sites=sites))
         "forgotten hop: /other: expected never at the server, but it was asked for once",
         "hop that is none: /hop: expected once at the server, but it was asked for never",
     ]
-    told = lines[lines.index(f"{len(expected)} not as expected:") + 1 :]
-    for difference, start in zip(told, expected, strict=True):
+    listed = lines[lines.index(f"{len(expected)} not as expected:") + 1 :]
+    for difference, start in zip(listed, expected, strict=True):
         assert difference.startswith(start)
 
 
-def test_of_many_differences_some_are_told(tmp_path: Path) -> None:
+def test_only_some_of_many_differences_are_listed(tmp_path: Path) -> None:
     done = run_script(
         """
 pages = refused(*(f"/{number}" for number in range(40)), because="line 2: Disallow: /")
-sys.exit(run.run_demo(sys.stdout, sites=[DemoSite("open", Says(), pages)]))
+sys.exit(demo.run_demo([DemoSite("open", says(b""), pages)], sys.stdout))
 """,
         tmp_path,
     )
@@ -237,15 +239,14 @@ sys.exit(run.run_demo(sys.stdout, sites=[DemoSite("open", Says(), pages)]))
     lines = done.stdout.splitlines()
     # Each was fetched, and the server saw it.
     start = lines.index("80 not as expected:")
-    told = lines[start + 1 :]
-    assert told[-1] == f"  and {80 - len(told[:-1])} more"
-    assert all(line.startswith("  open: /") for line in told[:-1])
+    listed = lines[start + 1 :]
+    assert listed[-1] == f"  and {80 - len(listed[:-1])} more"
+    assert all(line.startswith("  open: /") for line in listed[:-1])
 
 
 def test_without_the_add_on_the_demo_fails(tmp_path: Path) -> None:
     done = run_script(
-        "crawl._SETTINGS['ADDONS'] = {}\n"
-        "sys.exit(run.run_demo(sys.stdout, sites=demo_sites()[:1]))",
+        "demo._SETTINGS['ADDONS'] = {}\nsys.exit(demo.run_demo(demo_sites()[:1], sys.stdout))",
         tmp_path,
     )
     assert done.returncode == 1
@@ -261,19 +262,19 @@ def test_without_the_add_on_the_demo_fails(tmp_path: Path) -> None:
 
 def test_a_crawl_that_cannot_start_raises(tmp_path: Path) -> None:
     done = run_script(
-        "crawl._SETTINGS['REP_DIALECT'] = 'klingon'\n"
-        "sys.exit(run.run_demo(sys.stdout, sites=demo_sites()[:1]))",
+        "demo._SETTINGS['REP_DIALECT'] = 'klingon'\n"
+        "sys.exit(demo.run_demo(demo_sites()[:1], sys.stdout))",
         tmp_path,
     )
     assert done.returncode == 1
     assert "ConfigurationError: REP_DIALECT = 'klingon'" in done.stderr
 
 
-def test_a_crawl_that_ends_early_is_told(tmp_path: Path) -> None:
+def test_a_crawl_that_ends_early_is_reported(tmp_path: Path) -> None:
     done = run_script(
-        "crawl._SETTINGS['CLOSESPIDER_PAGECOUNT'] = 1\n"
-        "crawl._SETTINGS['CONCURRENT_REQUESTS'] = 1\n"
-        "sys.exit(run.run_demo(sys.stdout, sites=demo_sites()[:2]))",
+        "demo._SETTINGS['CLOSESPIDER_PAGECOUNT'] = 1\n"
+        "demo._SETTINGS['CONCURRENT_REQUESTS'] = 1\n"
+        "sys.exit(demo.run_demo(demo_sites()[:2], sys.stdout))",
         tmp_path,
     )
     assert done.returncode == 1
@@ -282,12 +283,12 @@ def test_a_crawl_that_ends_early_is_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.once
-def test_a_reader_who_has_seen_enough(tmp_path: Path) -> None:
+def test_a_pipe_that_is_closed_early(tmp_path: Path) -> None:
     with start_demo(tmp_path) as process:
         assert process.stdout is not None
         process.stdout.readline()
         process.stdout.close()
-        assert process.wait(60) == NOBODY_READS
+        assert process.wait(60) == PIPE_CLOSED
         assert process.stderr is not None
         assert process.stderr.read() == b""
 
@@ -310,8 +311,7 @@ def start_demo(cwd: Path) -> subprocess.Popen[bytes]:
 
 def test_log_goes_to_standard_error_when_asked_for(tmp_path: Path) -> None:
     done = run_script(
-        "log = crawl.LogOptions('DEBUG')\n"
-        "sys.exit(run.run_demo(sys.stdout, log, demo_sites()[:1]))",
+        "sys.exit(demo.run_demo(demo_sites()[:1], sys.stdout, {'LOG_LEVEL': 'DEBUG'}))",
         tmp_path,
     )
     assert done.returncode == 0
@@ -322,14 +322,14 @@ def test_log_goes_to_standard_error_when_asked_for(tmp_path: Path) -> None:
 # -- what servers saw ------------------------------------------------------------
 
 
-def site_result(*targets: str) -> SiteResult:
+REFUSAL = Verdict(False, Reason.UNREACHABLE, detail="status 500")
+
+
+def served(*targets: str, yes: Outcome = 200) -> Served:
     """A site with the right outcomes whose server was asked for *targets*."""
     server = Site("http", "127.0.0.1", 8000, [Asked("GET", target, {}, 0.0) for target in targets])
-    refusal = Verdict(False, Reason.UNREACHABLE, detail="status 500")
-    site = DemoSite("site", Says(), (*allowed("/yes"), *refused("/no", because="unreachable")))
-    return SiteResult(
-        ServedSite(site, server), ((Outcome(status=200),), (Outcome(verdict=refusal),)), ()
-    )
+    site = DemoSite("site", says(b""), allowed("/yes") | refused("/no", because="unreachable"))
+    return Served(site, server, outcomes=[("/yes", yes), ("/no", REFUSAL)])
 
 
 @pytest.mark.parametrize(
@@ -345,7 +345,7 @@ def site_result(*targets: str) -> SiteResult:
     ],
 )
 def test_what_the_server_saw_counts(targets: list[str], difference: str | None) -> None:
-    differences = list(site_result(*targets).differences())
+    differences = list(served(*targets).differences())
     if difference is None:
         assert differences == []
     else:
@@ -353,8 +353,6 @@ def test_what_the_server_saw_counts(targets: list[str], difference: str | None) 
         assert re.match(difference, only)
 
 
-def test_a_page_that_does_not_come_is_told() -> None:
-    right = site_result("/yes", "/robots.txt")
-    failed = Outcome(error="TimeoutError: 3 s")
-    result = SiteResult(right.served, ((failed,), *right.outcomes[1:]), ())
-    assert list(result.differences()) == ["/yes: expected fetched, but failed (TimeoutError: 3 s)"]
+def test_a_page_that_fails_is_reported() -> None:
+    site = served("/yes", "/robots.txt", yes="TimeoutError: 3 s")
+    assert list(site.differences()) == ["/yes: expected fetched, but failed (TimeoutError: 3 s)"]

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_rep.cli.demo.corpus import read_sites
-from scrapy_rep.cli.demo.sites import Page, Says
+from scrapy_rep.cli.demo_sites import read_sites, says
 from tests.cli.running import Done, robots
 
 MEMBERS = {
@@ -53,25 +52,24 @@ def test_some_of_an_archive(archive: Path) -> None:
 
 
 def test_pages_are_made_from_the_rules_of_the_file(archive: Path) -> None:
-    pages = read_sites(archive, 1)[0].pages
-    assert pages[:3] == (
-        Page("/private/any-thing.pdf", False, "line 2: Disallow: /private/*.pdf$"),
-        Page("/private/open", True),
-        Page("/", True),
-    )
-    # And a path that is nobody's choice.
+    pages = list(read_sites(archive, 1)[0].pages.items())
+    assert pages[:3] == [
+        ("/private/any-thing.pdf", "line 2: Disallow: /private/*.pdf$"),
+        ("/private/open", ""),
+        ("/", ""),
+    ]
+    # And a path that no rule knows.
     assert len(pages) == 4
-    assert pages[3].allowed
+    assert pages[3][1] == ""
 
 
-def test_octets_that_a_url_cannot_carry_are_encoded(archive: Path) -> None:
-    pages = read_sites(archive, 200)[2].pages
-    assert [page.path for page in pages[:2]] == ["/caf%E9/", "/%D0%B0%20b%22%3C%3E"]
+def test_bytes_that_a_url_cannot_contain_are_encoded(archive: Path) -> None:
+    pages = list(read_sites(archive, 200)[2].pages)
+    assert pages[:2] == ["/caf%E9/", "/%D0%B0%20b%22%3C%3E"]
 
 
-def test_robots_txt_is_no_page(archive: Path) -> None:
-    pages = read_sites(archive, 200)[4].pages
-    assert "/robots.txt" not in [page.path for page in pages]
+def test_robots_txt_is_not_a_page(archive: Path) -> None:
+    assert "/robots.txt" not in read_sites(archive, 200)[4].pages
 
 
 @pytest.mark.parametrize(
@@ -84,7 +82,7 @@ def test_members_are_evenly_spread(archive: Path, count: int, names: str) -> Non
     assert sites == read_sites(archive, count)
 
 
-def test_bodies_are_served_octet_by_octet(archive: Path) -> None:
+def test_bodies_are_served_byte_by_byte(archive: Path) -> None:
     assert [site.robots for site in read_sites(archive, 7)] == [
-        Says(body) for body in MEMBERS.values()
+        says(body) for body in MEMBERS.values()
     ]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_rep.cli.demo.server import LoopbackServers
+from scrapy_rep.cli.servers import LoopbackServers
 from tests.cli.running import from_json, in_a_terminal, robots, run_in_process, type_in
 from tests.cli.sites import RULES, serve_rules, serve_status
 

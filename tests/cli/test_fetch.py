@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_rep.cli.demo.server import Asked, LoopbackServers, http_response
+from scrapy_rep.cli.servers import Asked, LoopbackServers, http_response
 from tests.cli.running import command, from_json, in_a_terminal, robots
 from tests.cli.sites import HEADERS, RULES, serve, serve_rules, serve_status
 from tests.integration.crawl_process import SETUPS
@@ -107,7 +107,7 @@ def test_what_an_answer_means(servers: LoopbackServers, tmp_path: Path) -> None:
 
 
 @pytest.mark.once
-def test_why_there_is_no_answer_is_said_in_words(servers: LoopbackServers, tmp_path: Path) -> None:
+def test_the_reason_of_a_failure_is_in_words(servers: LoopbackServers, tmp_path: Path) -> None:
     async def hang_up(asked: Asked, writer: asyncio.StreamWriter) -> None:
         pass
 

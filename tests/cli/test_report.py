@@ -11,7 +11,7 @@ import pytest
 
 from scrapy_rep.stores.sqlite import SqliteStore
 from tests.cli.running import Done, command, environment, in_a_terminal, robots
-from tests.cli.test_cache import DEFAULT, HOSTILE, copied, examples, failing, fill
+from tests.cli.stored import DEFAULT, HOSTILE, copied, examples, failing, fill
 from tests.observers.report.pages import Page, read
 from tests.stores.examples import Clock, run
 
@@ -24,7 +24,7 @@ def report(cwd: Path, *arguments: str) -> Done:
 def from_a_new_python(
     cwd: Path, *arguments: str, **changes: str
 ) -> subprocess.CompletedProcess[bytes]:
-    """The same, with changes in the environment that Python heeds when it starts."""
+    """The same, with changes in the environment that Python reads when it starts."""
     return subprocess.run(
         command("report", *arguments),
         cwd=cwd,
@@ -46,8 +46,8 @@ def filled(tmp_path: Path) -> Path:
 def test_the_store_of_the_project(filled: Path) -> None:
     done = report(filled)
     page = read(filled / "robots.html")
-    octets = (filled / "robots.html").stat().st_size
-    assert done.stdout == f"robots.html: 6 origins, {octets:,} octets\n"
+    size = (filled / "robots.html").stat().st_size
+    assert done.stdout == f"robots.html: 6 origins, {size:,} octets\n"
     assert (done.returncode, done.stderr) == (0, "")
     # By host; what only a crawl knows is left out.
     assert [row["standing"] for row in page.rows.values()] == [
@@ -101,7 +101,7 @@ def test_standard_output(filled: Path) -> None:
 
 
 @pytest.mark.once
-def test_a_reader_who_has_seen_enough(filled: Path) -> None:
+def test_a_pipe_that_is_closed_early(filled: Path) -> None:
     now = time.time()
     body = b"Disallow: /" + b"a" * 190
     fill(filled / DEFAULT, copied("https://long.example", now, b"\n".join([body] * 2000)))
@@ -178,7 +178,7 @@ def test_nothing_is_known(tmp_path: Path) -> None:
         ("-s REP_DIALECT=no", "scrapy robots report: REP_DIALECT = 'no'"),
     ],
 )
-def test_what_is_wrong(filled: Path, words: str, message: str) -> None:
+def test_errors(filled: Path, words: str, message: str) -> None:
     done = report(filled, *words.split())
     assert (done.returncode, done.stdout) == (2, "")
     assert message in done.stderr.splitlines()[-1]

@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from scrapy_rep.cli.demo.server import Answer, Asked, Site, http_response
+from scrapy_rep.cli.servers import Answer, Asked, Site, http_response
+from scrapy_rep.cli.servers import hang as hang
+from scrapy_rep.cli.servers import stream as stream
 from tests import forking
 from tests.integration import crawl_process
 
@@ -123,11 +125,6 @@ def redirect(location: str, status: int = 301) -> bytes:
     return http_response(status, b"", [("Location", location)])
 
 
-async def hang(asked: Asked, writer: asyncio.StreamWriter) -> None:
-    """No answer, ever."""
-    await asyncio.sleep(3600)
-
-
 async def reset(asked: Asked, writer: asyncio.StreamWriter) -> None:
     """The connection breaks."""
     writer.transport.abort()
@@ -143,19 +140,5 @@ def drip(octets: bytes, every: float) -> Answer:
                 writer.write(bytes([octet]))
                 await writer.drain()
                 await asyncio.sleep(every)
-
-    return answer
-
-
-def stream(start: bytes, chunk: bytes, chunks: int | None) -> Answer:
-    """*start*, then *chunk* as often as is said, or for good; until the connection ends."""
-
-    async def answer(asked: Asked, writer: asyncio.StreamWriter) -> None:
-        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n" + start)
-        written = 0
-        while chunks is None or written < chunks:
-            writer.write(chunk)
-            await writer.drain()
-            written += 1
 
     return answer

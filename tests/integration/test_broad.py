@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import pytest_twisted
 
-from scrapy_rep.cli.demo.server import Answer, Asked, LoopbackServers, Site
+from scrapy_rep.cli.servers import Answer, Asked, LoopbackServers, Site
 from scrapy_rep.holding.concurrency import LOOK
 from tests.conditions import until
 from tests.integration.crawling import PAGE, Crawl, Job, hang, ok, pages, paths, reset, site

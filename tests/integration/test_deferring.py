@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import pytest_twisted
 
-from scrapy_rep.cli.demo.server import Asked, LoopbackServers, http_response
+from scrapy_rep.cli.servers import Asked, LoopbackServers, http_response
 from scrapy_rep.holding.returns import HELD_SINCE
 from tests.integration.crawling import PAGE, Crawl, Job, ok, pages, paths, site
 from tests.integration.test_in_process import Clock, ScriptedSpider, crawl, robots_count

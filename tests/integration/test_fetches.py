@@ -14,7 +14,7 @@ from scrapy.http import Response
 from scrapy.utils.test import get_crawler
 
 from scrapy_rep import Verdict
-from scrapy_rep.cli.demo.server import Answer, Asked, LoopbackServers, Site, http_response
+from scrapy_rep.cli.servers import Answer, Asked, LoopbackServers, Site, http_response
 from scrapy_rep.holding.concurrency import ConcurrencyLimit
 from scrapy_rep.policies.cache import PolicyCache
 from scrapy_rep.policies.download import Budget, Download, clock_stopped

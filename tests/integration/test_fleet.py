@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_rep.cli.demo.server import LoopbackServers, Site
+from scrapy_rep.cli.servers import LoopbackServers, Site
 from tests.integration.crawling import RULES, Crawl, Job, ok, pages, site
 from tests.integration.test_shared_store import conditional, crawl, fetches, total
 from tests.stores.redis_server import RedisServer

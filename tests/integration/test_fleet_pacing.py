@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import pytest_twisted
 
-from scrapy_rep.cli.demo.server import LoopbackServers, Site
+from scrapy_rep.cli.servers import LoopbackServers, Site
 from tests.conditions import wait_until
 from tests.integration.crawling import Crawl, Job, ok, pages, site
 from tests.integration.test_in_process import ScriptedSpider, stat

@@ -26,7 +26,7 @@ from scrapy_rep import (
     RobotsLinkFilter,
     Verdict,
 )
-from scrapy_rep.cli.demo.server import Answer, Asked, LoopbackServers, http_response
+from scrapy_rep.cli.servers import Answer, Asked, LoopbackServers, http_response
 from scrapy_rep.stores.base import pause
 from tests.integration.crawling import RULES, Job, hang, ok, pages, reset, site
 from tests.integration.test_in_process import ScriptedSpider, crawl, robots_count, stat

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from scrapy_rep import engine
-from scrapy_rep.cli.demo.server import Asked, LoopbackServers
+from scrapy_rep.cli.servers import Asked, LoopbackServers
 from tests.integration.crawling import PAGE, Job, ok, pages, paths, reset, site
 
 #: All that a warning is about, and names that are less than that.

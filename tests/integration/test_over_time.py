@@ -16,7 +16,7 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
 from scrapy_rep import Access, Reason, RepMiddleware, Verdict
-from scrapy_rep.cli.demo.server import Answer, Asked, LoopbackServers, Site, http_response
+from scrapy_rep.cli.servers import Answer, Asked, LoopbackServers, Site, http_response
 from scrapy_rep.policies.cache import PolicyCache
 from scrapy_rep.rep.policy import Policy
 from scrapy_rep.rep.urls import Origin

@@ -17,7 +17,7 @@ from scrapy.core.downloader import Downloader
 from scrapy.crawler import Crawler
 
 from scrapy_rep import Reason, RepMiddleware, Verdict
-from scrapy_rep.cli.demo.server import Asked, LoopbackServers, Site
+from scrapy_rep.cli.servers import Asked, LoopbackServers, Site
 from scrapy_rep.throttling.pacing import Pacing
 from scrapy_rep.throttling.throttle import Throttle
 from tests.conditions import until

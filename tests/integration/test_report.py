@@ -11,7 +11,7 @@ import pytest_twisted
 from scrapy.utils.test import get_crawler
 
 from scrapy_rep import ConfigurationError, RepMiddleware
-from scrapy_rep.cli.demo.server import LoopbackServers, http_response
+from scrapy_rep.cli.servers import LoopbackServers, http_response
 from scrapy_rep.observers.report import recorder
 from scrapy_rep.observers.report.file import takes
 from scrapy_rep.observers.report.model import Disagreement

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_rep.cli.demo.server import Answer, Asked, LoopbackServers, Site, http_response
+from scrapy_rep.cli.servers import Answer, Asked, LoopbackServers, Site, http_response
 from scrapy_rep.rep.cache_entry import CacheEntry
 from scrapy_rep.stores.sqlite import SqliteStore
 from tests.integration.crawling import PAGE, Crawl, Job, ok, pages

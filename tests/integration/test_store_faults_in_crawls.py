@@ -15,7 +15,7 @@ import pytest
 import pytest_twisted
 
 from scrapy_rep import Verdict
-from scrapy_rep.cli.demo.server import Asked, LoopbackServers, Site, http_response
+from scrapy_rep.cli.servers import Asked, LoopbackServers, Site, http_response
 from scrapy_rep.policies.cache import steady
 from scrapy_rep.rep.urls import Origin
 from scrapy_rep.stores.sqlite import MIGRATIONS, SqliteStore

@@ -14,7 +14,7 @@ from scrapy.crawler import CrawlerRunner
 from scrapy.exceptions import CloseSpider, IgnoreRequest
 from scrapy.http import HtmlResponse, Response
 
-from scrapy_rep.cli.demo.server import LoopbackServers, Site
+from scrapy_rep.cli.servers import LoopbackServers, Site
 from tests.integration.crawling import site
 from tests.integration.test_in_process import stat
 from tests.integration.test_pacing import asking

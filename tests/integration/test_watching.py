@@ -10,7 +10,7 @@ import pytest_twisted
 from scrapy import Request, signals
 
 from scrapy_rep import Policy, Reason, Verdict
-from scrapy_rep.cli.demo.server import LoopbackServers
+from scrapy_rep.cli.servers import LoopbackServers
 from scrapy_rep.rep.access import FetchResult
 from scrapy_rep.rep.dialects import Access
 from tests.integration.crawling import ok, reset, site

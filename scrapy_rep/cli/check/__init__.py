@@ -1,1 +1,0 @@
-"""``scrapy robots check``: which of some URLs are allowed."""

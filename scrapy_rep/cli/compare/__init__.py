@@ -1,1 +1,0 @@
-"""``scrapy robots compare``: the same questions put to each dialect and to other parsers."""

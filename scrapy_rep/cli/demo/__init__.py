@@ -1,1 +1,0 @@
-"""``scrapy robots demo``: a real crawl over real sites, every outcome checked."""

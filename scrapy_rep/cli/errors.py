@@ -1,0 +1,66 @@
+"""Exit codes, and the errors that end a command with a message instead of a traceback."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from scrapy.exceptions import NotConfigured
+
+from scrapy_rep.exceptions import ConfigurationError
+from scrapy_rep.rep.text import printable
+from scrapy_rep.stores.base import StoreError
+
+#: Done, and nothing is wrong.
+FINE = 0
+#: Something is refused, was found, or does not exist.
+WRONG = 1
+#: The command could not do its work.
+FAILED = 2
+#: The reader closed the pipe early. A shell reports SIGPIPE by this number.
+PIPE_CLOSED = 128 + 13
+
+
+class CommandError(Exception):
+    """The command cannot do its work. The message says why, for people."""
+
+
+_EXPECTED = (CommandError, ConfigurationError, NotConfigured, OSError, StoreError)
+
+
+def exit_code_of(words: str, run: Callable[[], int]) -> int:
+    """Call *run* and return its exit code, or that of the error that stopped it.
+
+    Errors that are expected are written to standard error after *words*, the command as
+    it was typed.
+    """
+    try:
+        with _interruptible():
+            code = run()
+            sys.stdout.flush()
+    except BrokenPipeError:
+        # Python would write the rest at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return PIPE_CLOSED
+    except _EXPECTED as error:
+        message = printable(str(error) or type(error).__name__, most=None)
+        sys.stderr.write(f"{words}: {message}\n")
+        return FAILED
+    return code
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Let an interrupt end the process quietly and at once: no command leaves work half done."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

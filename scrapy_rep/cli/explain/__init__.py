@@ -1,1 +1,0 @@
-"""``scrapy robots explain``: why one URL is allowed or refused."""

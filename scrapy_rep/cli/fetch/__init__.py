@@ -1,1 +1,0 @@
-"""``scrapy robots fetch``: how a robots.txt is answered, and what that means."""

@@ -1,1 +1,0 @@
-"""``scrapy robots lint``: what is wrong in a robots.txt."""

@@ -1,0 +1,177 @@
+"""``scrapy robots report``: the page of a report, made from a store."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from scrapy.settings import BaseSettings
+
+from scrapy_rep.cli.errors import FINE, WRONG, CommandError
+from scrapy_rep.cli.options import Subcommand
+from scrapy_rep.cli.output import Printer, number, span
+from scrapy_rep.cli.store import NewCrawl, OriginState, sorted_origins, store_place, use_store
+from scrapy_rep.observers.report.file import NO_ROOM, ROOM, read_file, takes
+from scrapy_rep.observers.report.model import UNKNOWN, CrawlReport, News, OriginReport
+from scrapy_rep.rep.access import FetchResult, access_result
+from scrapy_rep.rep.dialects import Access
+from scrapy_rep.rep.text import printable
+from scrapy_rep.settings import RepSettings
+from scrapy_rep.stores.base import Store
+
+_DESCRIPTION = """\
+Writes one HTML page about all origins in a store: a table of them, their
+robots.txt files with line numbers, what is wrong in these, and when they were
+fetched. It is the page that REP_REPORT makes of a crawl, without what only a
+crawl knows: which requests were allowed or refused, by which line. The page
+needs no network, and holds nothing but text.
+
+STORE is what the setting REP_STORE takes, such as sqlite:///path/of/the.file,
+or the path of the file alone. Without it, the project's store is shown.
+
+What holds for an origin is what a crawl that began now would make of it, with
+the settings of the project and of -s. Crawls may be running meanwhile.
+
+Needs Jinja2: pip install 'scrapy-rep[report]'
+
+Exit codes: 0 the page is written; 1 nothing is known, so no page is; 2 usage,
+settings, a store in memory or one that does not work, a file that cannot be
+written, no Jinja2.
+
+examples:
+  scrapy robots report
+  scrapy robots report sqlite:///crawls/robots.sqlite -o robots-monday.html
+  scrapy robots report robots.sqlite -o - | gzip > robots.html.gz"""
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("store", metavar="STORE", nargs="?", help="a store, or its file")
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE",
+        default="robots.html",
+        help="where the page goes, %(default)s if not said; - is standard output",
+    )
+
+
+def _run(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
+    try:
+        from scrapy_rep.observers.report.page import render, write_page
+    except ImportError as error:
+        message = f"Jinja2 is needed ({error}): pip install 'scrapy-rep[report]'"
+        raise CommandError(message) from None
+    settings = _settings(options.store, scrapy_settings)
+    place = printable(store_place(settings), most=None)
+    crawl = NewCrawl(settings, time.time())
+    nothing: CrawlReport | None = None
+    report = use_store(settings, lambda store: _read(store, f"Store {place}", crawl), nothing)
+    if report is None or not report.origins:
+        sys.stderr.write(f"Nothing is known: {place}\n")
+        return WRONG
+    if options.output == "-":
+        sys.stdout.flush()
+        # The page says that it is in UTF-8, so that does not depend on the terminal.
+        for piece in render(report):
+            sys.stdout.buffer.write(piece.encode())
+        sys.stdout.buffer.flush()
+        return FINE
+    path = Path(options.output)
+    if path.is_dir():
+        raise CommandError(f"cannot write {options.output}: Is a directory")
+    try:
+        size = write_page(path, report)
+    except OSError as error:
+        raise CommandError(f"cannot write {options.output}: {error.strerror or error}") from None
+    written = f"{number(len(report.origins), 'origin')}, {number(size, 'octet')}"
+    Printer(sys.stdout).line(f"{printable(options.output, most=None)}: {written}")
+    return FINE
+
+
+def _settings(store: str | None, scrapy_settings: BaseSettings) -> RepSettings:
+    """Those of the project, with *store* as REP_STORE, which may be the path of a file."""
+    if store is not None:
+        is_file = "://" not in store and store not in ("memory", "sqlite")
+        scrapy_settings = scrapy_settings.copy()
+        scrapy_settings.set("REP_STORE", f"sqlite:///{store}" if is_file else store, "cmdline")
+    return RepSettings.read(scrapy_settings)
+
+
+# -- from a store to a report --------------------------------------------------------
+
+
+async def _read(store: Store, subject: str, crawl: NewCrawl) -> CrawlReport:
+    origins = await sorted_origins(store)
+    limit = crawl.settings.max_origins
+    reports = []
+    room = ROOM
+    async for state in crawl.states(store, origins[:limit]):
+        file = _file(state)
+        fits = file is None or takes(file) <= room
+        room -= takes(file) if file and fits else 0
+        reports.append(_report(state, file if fits else None, () if fits else (NO_ROOM,)))
+    notes = []
+    if len(origins) > limit:
+        notes = [f"Only the first {limit:,} of {len(origins):,} origins (REP_MAX_ORIGINS)."]
+    return CrawlReport(subject, crawl.now, tuple(reports), notes=tuple(notes))
+
+
+def _file(state: OriginState) -> FetchResult | None:
+    """The robots.txt that is stored, whether or not it may still be used."""
+    copy, settings = state.entry.copy, state.crawl.settings
+    if copy is None:
+        return None
+    access = access_result(copy.result, settings.dialect, settings.status_overrides)
+    return copy.result if access is Access.SUCCESSFUL else None
+
+
+def _report(state: OriginState, file: FetchResult | None, notes: tuple[str, ...]) -> OriginReport:
+    news = tuple(sorted(_news(state), key=lambda news: news.at))
+    return OriginReport(
+        origin=state.origin,
+        access=state.access or UNKNOWN,
+        status=state.last.status,
+        entry=tuple(_fields(state)),
+        file=read_file(file, state.crawl.settings) if file else None,
+        standing=state.standing,
+        news=news,
+        news_count=len(news),
+        notes=notes,
+    )
+
+
+def _fields(state: OriginState) -> Iterator[tuple[str, str]]:
+    yield "URL", printable(state.last.url)
+    yield "last answer", printable(state.last.detail)
+    yield "for a crawl", state.meaning
+    if state.left:
+        yield "for another", span(state.left)
+    copy = state.entry.copy
+    for name, value in copy.result.headers if copy else ():
+        yield printable(name), printable(value)
+
+
+def _news(state: OriginState) -> Iterator[News]:
+    copy, outage = state.entry.copy, state.entry.outage
+    if copy is not None:
+        yield News(copy.fetched_at, printable(copy.result.detail))
+        if copy.confirmed_at > copy.fetched_at:
+            yield News(copy.confirmed_at, "confirmed by the server")
+    if outage is not None:
+        yield News(outage.since, "unreachable from then on")
+        if outage.attempts > 1:
+            detail = printable(outage.result.detail)
+            yield News(outage.last_at, f"attempt {outage.attempts}: {detail}")
+
+
+REPORT = Subcommand(
+    "report",
+    "[STORE] [-o FILE] [options]",
+    "make a page of what a store knows of robots.txt",
+    _DESCRIPTION,
+    _add_options,
+    _run,
+)

@@ -1,1 +1,0 @@
-"""``scrapy robots report``: the page of a report, made from a store."""

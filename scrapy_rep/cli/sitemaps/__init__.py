@@ -1,1 +1,0 @@
-"""``scrapy robots sitemaps``: the sitemaps that a robots.txt names."""

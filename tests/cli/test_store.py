@@ -1,0 +1,62 @@
+"""What a crawl that begins now makes of cache entries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scrapy.settings import Settings
+
+from scrapy_rep.cli.store import NewCrawl
+from scrapy_rep.rep.access import Failure, FetchResult
+from scrapy_rep.rep.cache_entry import CacheEntry, Outage
+from scrapy_rep.rep.urls import Origin
+from scrapy_rep.settings import RepSettings
+from tests.cli.stored import copied, examples
+from tests.stores.examples import DAY, HOUR, NOON
+
+
+def states_of(**settings: Any) -> dict[str, tuple[str, str | None, float | None, str]]:
+    crawl = NewCrawl(RepSettings.read(Settings(settings)), NOON)
+    states = {name: crawl.state(entry) for name, entry in examples(NOON).items()}
+    return {name: (s.standing, s.access, s.left, s.meaning) for name, s in states.items()}
+
+
+def test_states() -> None:
+    rules = "pages are allowed or refused by its rules"
+    waits = "a page waits until robots.txt has been fetched again"
+    assert states_of() == {
+        "stale": ("stale", None, 0, waits),
+        "fresh": ("fresh", "successful", 23 * HOUR, rules),
+        "due": ("due", "successful", HOUR, f"{rules}; robots.txt is fetched again"),
+        "outage": ("outage", "successful", DAY + HOUR, rules),
+        "refused": ("refused", "unreachable", HOUR, "all pages are refused"),
+        "given up": ("given up", "unavailable", DAY + HOUR, "all pages are allowed"),
+    }
+
+
+def test_states_by_another_dialect() -> None:
+    states = states_of(REP_DIALECT="koster1994")
+    # Lifetimes are "the crawl" there, and this one begins now.
+    assert states["fresh"][:3] == ("stale", None, 0)
+
+
+def test_a_copy_that_this_crawl_cannot_use() -> None:
+    crawl = NewCrawl(RepSettings.read(Settings({"REP_DIALECT": "google"})), NOON)
+    state = crawl.state(copied("https://a.example", NOON, b"", status=429))
+    assert (state.standing, state.access, state.left) == ("stale", None, 0)
+
+
+def test_a_failure_without_a_status() -> None:
+    origin = Origin.of("https://a.example")
+    result = FetchResult(origin.robots_url, failure=Failure.NO_ANSWER, detail="refused")
+    crawl = NewCrawl(RepSettings.read(Settings()), NOON)
+    value = crawl.state(CacheEntry(origin, outage=Outage(result, NOON, NOON, 1))).everything()
+    assert value["status"] is None
+    assert value["outage"]["failure"] == "no answer"
+
+
+def test_only_a_copy_has_a_lifetime() -> None:
+    crawl = NewCrawl(RepSettings.read(Settings()), NOON)
+    states = {name: crawl.state(entry) for name, entry in examples(NOON).items()}
+    assert states["fresh"].lifetime == DAY
+    assert states["refused"].lifetime is None
