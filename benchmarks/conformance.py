@@ -6,7 +6,7 @@ changed in google's reading to get the answer of rfc9309: one point of POINTS, o
 set of them none of which can be left out. Exits with 1 where no set does, or where
 the google dialect differs from the reference library.
 
-With --write, the tables go to docs/conformance-tables.inc. Takes two minutes.
+With --write, the tables go to docs/conformance/real-files-tables.inc. Takes two minutes.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ sys.path.insert(0, str(ROOT))
 
 from tests.rep.generated_files import SEED_SIZE, generated  # noqa: E402
 
-TABLES = ROOT / "docs" / "conformance-tables.inc"
+TABLES = ROOT / "docs" / "conformance" / "real-files-tables.inc"
 
 #: Those of the last table, and what they are called in it.
 READERS: dict[str, Reader] = {

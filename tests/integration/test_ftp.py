@@ -57,6 +57,7 @@ def has_ftp(loop: str) -> bool:
     return loop != "reactorless"
 
 
+@pytest.mark.clause("RFC 9309 2.3-5")
 def test_rules_on_an_ftp_server_are_obeyed(tmp_path: Path, loop: str) -> None:
     with ftp_server(fill(tmp_path, RULES)) as url:
         expected = ["fetched", "refused"] if has_ftp(loop) else ["refused", "refused"]

@@ -152,6 +152,7 @@ async def test_an_unreachable_origin_is_asked_again_when_its_time_has_come(
     await crawl(script)
 
 
+@pytest.mark.clause("RFC 9309 2.4-1")
 @pytest_twisted.ensureDeferred
 async def test_a_copy_is_used_for_a_day(servers: LoopbackServers) -> None:
     one = servers.serve(site(ok()))
@@ -297,6 +298,7 @@ WHO: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any], str]] = {
 }
 
 
+@pytest.mark.clause("RFC 9309 2.2.1-3")
 @pytest.mark.parametrize(
     ("settings", "attributes", "request_options", "group"), WHO.values(), ids=WHO.keys()
 )
@@ -362,6 +364,7 @@ async def test_crawls_in_one_process_share_a_store_and_not_their_tokens(
     assert robots_count(one) == 1
 
 
+@pytest.mark.clause("RFC 9309 2.2.2-10")
 @pytest_twisted.ensureDeferred
 async def test_robots_txt_itself_needs_no_robots_txt(servers: LoopbackServers) -> None:
     one = servers.serve(site(ok(b"User-agent: *\nDisallow: /\n")))

@@ -268,6 +268,7 @@ LIFETIMES: dict[str, tuple[list[tuple[str, str]], dict[str, Any], float]] = {
 }
 
 
+@pytest.mark.clause("RFC 9309 2.4-2")
 @pytest.mark.parametrize(
     ("headers", "settings", "lifetime"), LIFETIMES.values(), ids=LIFETIMES.keys()
 )
@@ -337,6 +338,7 @@ def warnings(caplog: pytest.LogCaptureFixture, level: int = logging.WARNING) -> 
     ]
 
 
+@pytest.mark.clause("RFC 9309 2.3.1.4-4", "RFC 9309 2.4-4")
 @pytest.mark.parametrize("failure", [DOWN, reset], ids=["503", "reset"])
 @pytest_twisted.ensureDeferred
 async def test_the_last_copy_is_used_while_there_is_none(
@@ -409,6 +411,7 @@ async def test_retry_after(servers: LoopbackServers, header: str, delay: float) 
     await crawl(script)
 
 
+@pytest.mark.clause("RFC 9309 2.3.1.4-1", "RFC 9309 2.3.1.4-3")
 @pytest_twisted.ensureDeferred
 async def test_without_a_copy_all_is_refused_and_after_the_grace_allowed(
     servers: LoopbackServers, caplog: pytest.LogCaptureFixture
@@ -437,6 +440,7 @@ async def test_without_a_copy_all_is_refused_and_after_the_grace_allowed(
     assert "pages of this origin are refused" in warnings(caplog)[0]
 
 
+@pytest.mark.clause("RFC 9309 2.3.1.4-d2")
 @pytest_twisted.ensureDeferred
 async def test_time_in_which_nobody_asked_is_no_outage(servers: LoopbackServers) -> None:
     one = serve(servers, DOWN)
@@ -466,6 +470,7 @@ async def test_unreachable_may_be_allowed(
     assert "are let through all the same" in warnings(caplog)[0]
 
 
+@pytest.mark.clause("RFC 9309 2.4-d1")
 @pytest_twisted.ensureDeferred
 async def test_that_there_is_none_does_not_outlive_its_lifetime(servers: LoopbackServers) -> None:
     one = serve(servers, http_response(404), DOWN)
@@ -531,6 +536,7 @@ def unreachable(answer: Verdict | int) -> bool:
     return isinstance(answer, Verdict) and answer.reason is Reason.UNREACHABLE
 
 
+@pytest.mark.clause("RFC 9309 2.4-1")
 @pytest_twisted.ensureDeferred
 async def test_another_crawl_goes_on_with_the_copy(
     servers: LoopbackServers, tmp_path: Path

@@ -80,6 +80,7 @@ def facts(copy: Copy | None = None, outage: Outage | None = None) -> Facts:
 EXPIRES_IN_AN_HOUR = (("expires", date(NOW + HOUR)),)
 
 
+@pytest.mark.clause("RFC 9309 2.4-2", "RFC 9309 2.4-3")
 @pytest.mark.parametrize(
     ("headers", "rfc9309", "google", "koster1996"),
     [
@@ -195,6 +196,7 @@ def test_headers_of_a_redirect_that_is_not_followed_do_not_count() -> None:
         assert lifetime(looping, RFC9309, BOUNDS) == DAY
 
 
+@pytest.mark.clause("RFC 9309 2.4-3")
 @pytest.mark.parametrize(
     ("max_age_header", "min_age", "max_age", "dialect", "expected"),
     [
@@ -399,6 +401,7 @@ def learned(
     return learn(known, ORIGIN, result, access, NOW, conditional=conditional)
 
 
+@pytest.mark.clause("Draft 2019 2.3.1.3-1")
 @pytest.mark.parametrize(
     "result",
     [
@@ -730,11 +733,13 @@ def seen(
     return in_short(judge(known, dialect, overrides, bounds, NOW + after))
 
 
+@pytest.mark.clause("RFC 9309 2.3.1.4-3", "RFC 9309 2.3.1.4-4", "RFC 9309 2.4-d1")
 @pytest.mark.parametrize("known", KNOWN)
 def test_what_is_known_now(known: str) -> None:
     assert seen(KNOWN[known]) == KNOWN_NOW[known]
 
 
+@pytest.mark.clause("Draft 2019 2.3.1.3-1", "RFC 9309 2.3.1.4-3", "RFC 9309 2.4-4")
 @pytest.mark.parametrize(("known", "result", "life"), TRANSITIONS)
 def test_transition(known: str, result: str, life: str) -> None:
     after = learned(KNOWN[known], RESULTS[result], conditional=result == "304")

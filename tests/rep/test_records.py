@@ -34,6 +34,7 @@ def use(*purposes: tuple[str, bool], path: str | None = None) -> UsagePreference
 NO_TRAINING = ("train-ai", False)
 
 
+@pytest.mark.clause("RFC 9309 2.2-5", "RFC 9309 2.2.4-1")
 @pytest.mark.parametrize(
     ("line", "value"),
     [
@@ -77,6 +78,7 @@ def test_a_value_in_the_type_of_its_field(line: str, value: object) -> None:
     assert (record.value, record.problem) == (value, "")
 
 
+@pytest.mark.clause("RFC 9309 2.2.4-2")
 @pytest.mark.parametrize(
     "line",
     [

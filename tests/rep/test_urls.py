@@ -27,6 +27,7 @@ DIALECTS = st.sampled_from([RFC9309, GOOGLE])
 # -- origins ----------------------------------------------------------------------
 
 
+@pytest.mark.clause("RFC 9309 2.3-4")
 @pytest.mark.parametrize(
     ("url", "same"),
     [
@@ -60,6 +61,7 @@ def test_spellings_of_one_origin(url: str, same: str) -> None:
     assert Origin.of(url) == Origin.of(same)
 
 
+@pytest.mark.clause("RFC 9309 2.3-4")
 @pytest.mark.parametrize(
     ("one", "other"),
     [
@@ -76,6 +78,7 @@ def test_origins_that_are_not_the_same(one: str, other: str) -> None:
     assert Origin.of(one) != Origin.of(other)
 
 
+@pytest.mark.clause("RFC 9309 2.3-1", "RFC 9309 2.3-4")
 @pytest.mark.parametrize(
     ("url", "robots_url"),
     [
@@ -140,6 +143,7 @@ def test_any_text_has_an_origin_or_is_an_invalid_url(host: str) -> None:
 # -- paths in canonical form --------------------------------------------------------
 
 
+@pytest.mark.clause("RFC 9309 2.2.2-11", "RFC 9309 2.2.2-13", "RFC 9309 2.2.2-14")
 @pytest.mark.parametrize(
     ("url", "path"),
     [
@@ -179,6 +183,7 @@ def test_percent_encoding_is_made_equal(url: str, path: str) -> None:
     assert path_to_match("https://example.com" + url, RFC9309) == path
 
 
+@pytest.mark.clause("RFC 9309 2.2.2-2", "RFC 9309 2.2.2-d4")
 @pytest.mark.parametrize(
     ("url", "path"),
     [
@@ -342,6 +347,7 @@ def test_the_google_dialect_normalises_nothing(url: str, path: str) -> None:
 # -- patterns -------------------------------------------------------------------------
 
 
+@pytest.mark.clause("RFC 9309 2.2.2-11", "RFC 9309 2.2.2-d4", "RFC 9309 2.2.3-4")
 @pytest.mark.parametrize(
     ("value", "pattern"),
     [
@@ -392,6 +398,7 @@ def test_the_google_dialect_escapes_patterns_and_decodes_nothing(
 # -- /robots.txt ------------------------------------------------------------------------
 
 
+@pytest.mark.clause("RFC 9309 2.2.2-10", "RFC 9309 2.3-1")
 @pytest.mark.parametrize(
     ("url", "itself"),
     [
