@@ -14,10 +14,10 @@ from docs._ext.clauses import (
     Document,
     Mark,
     Status,
+    by_clause,
     problems,
     read_documents,
     read_marks,
-    by_clause,
 )
 
 

@@ -153,7 +153,7 @@ UNSEEN = "has none of the product tokens in it"
 NAMELESS = "names no crawler"
 
 
-@pytest.mark.clause("RFC 9309 2.2.1-2")
+@pytest.mark.clause("Koster 1996 3.2.1-4", "RFC 9309 2.2.1-2")
 @pytest.mark.parametrize(
     ("settings", "spider", "warning"),
     [

@@ -217,6 +217,15 @@ NAMES = [
 
 @pytest.mark.clause(
     "Draft 2019 2.3.1.4-1",
+    "Google introduction-1",
+    "Google status-2",
+    "Google status-3",
+    "Google status-13",
+    "Koster 1996 3-1",
+    "Koster 1996 3-2",
+    "RFC 9110 15.4.5-1",
+    "RFC 9111 3-3",
+    "RFC 9111 3.3-1",
     "RFC 9309 1-1",
     "RFC 9309 2.2.2-1",
     "RFC 9309 2.3-3",

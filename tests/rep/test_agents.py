@@ -16,7 +16,7 @@ from scrapy_rep.rep.dialects import GOOGLE, KOSTER1994, KOSTER1996, RFC9309, Dia
 BOTH = pytest.mark.parametrize("dialect", [RFC9309, GOOGLE], ids=lambda dialect: dialect.name)
 
 
-@pytest.mark.clause("RFC 9309 2.2-6", "RFC 9309 2.2.1-d1")
+@pytest.mark.clause("Google agents-4", "RFC 9309 2.2-6", "RFC 9309 2.2.1-d1")
 @BOTH
 @pytest.mark.parametrize(
     ("value", "name"),
@@ -54,7 +54,7 @@ def test_before_there_were_tokens_a_name_is_all_of_a_value(dialect: Dialect) -> 
     assert group_name(b"Caf\xe9 Bot", dialect) == "Caf\\xe9 Bot"
 
 
-@pytest.mark.clause("RFC 9309 2.2-6", "RFC 9309 2.2.1-d2")
+@pytest.mark.clause("Google library-6", "RFC 9309 2.2-6", "RFC 9309 2.2.1-d2")
 @BOTH
 @pytest.mark.parametrize("value", [b"*", b"* ", b"* anything", b"*\t/1", b"*\vx"], ids=repr)
 def test_an_asterisk_alone_or_before_space_is_everyone(value: bytes, dialect: Dialect) -> None:
@@ -68,7 +68,7 @@ def test_an_asterisk_before_something_else_is_nobody(value: bytes, dialect: Dial
     assert group_name(value, dialect) == ""
 
 
-@pytest.mark.clause("RFC 9309 2.2-9")
+@pytest.mark.clause("Google agents-4", "RFC 9309 2.2-9")
 @pytest.mark.parametrize(
     ("value", "name", "google_name"),
     [(b"MJ12bot", "MJ12bot", "MJ"), (b"80legs", "80legs", ""), (b"a1/2", "a1", "a")],
@@ -102,7 +102,7 @@ def test_a_token_that_a_group_can_name_is_one(token: str) -> None:
     assert check_token(token) == token
 
 
-@pytest.mark.clause("RFC 9309 2.2.1-1")
+@pytest.mark.clause("Koster 1996 3.2.1-5", "RFC 9309 2.2.1-1")
 @pytest.mark.parametrize(
     "token",
     ["", "*", "Example Bot", "ExampleBot/1.0", "Bot\n", "bőt", "Mozilla/5.0 (compatible; Bot)"],

@@ -7,9 +7,9 @@ import codecs
 import pytest
 
 from scrapy_rep.rep.access import FetchResult
+from scrapy_rep.rep.cache_entry import CacheEntry, Outage, StoredResponse
 from scrapy_rep.rep.dialects import DIALECTS, GOOGLE, Access
-from scrapy_rep.rep.facts import Copy, Facts, Outage
-from scrapy_rep.rep.freshness import Bounds, Standing, judge
+from scrapy_rep.rep.freshness import Bounds, evaluate
 from scrapy_rep.rep.robotstxt import RobotsTxt
 from scrapy_rep.rep.urls import Origin
 
@@ -42,7 +42,9 @@ def rule(pattern: str) -> str:
 # -- lines -----------------------------------------------------------------------------
 
 
-@pytest.mark.clause("RFC 9309 2.2-d1")
+@pytest.mark.clause(
+    "Google library-4", "Koster 1994 format-d4", "Koster 1996 3.2-d3", "RFC 9309 2.2-d1"
+)
 @pytest.mark.parametrize("length", [1, 2, 3])
 def test_a_byte_order_mark_or_its_first_bytes_are_skipped(length: int) -> None:
     body = codecs.BOM_UTF8[:length] + b"User-agent: *\nDisallow: /\n"
@@ -61,7 +63,9 @@ def test_site_map_is_a_sitemap_where_misspelled_keys_are_read() -> None:
     assert found == dict.fromkeys(NEW, both) | dict.fromkeys(OLD, one)
 
 
-@pytest.mark.clause("RFC 9309 2.2.2-21")
+@pytest.mark.clause(
+    "Koster 1994 format-d3", "Koster 1994 user-agent-3", "Koster 1996 3.2-d2", "RFC 9309 2.2.2-21"
+)
 @pytest.mark.parametrize(
     "rules", ["Disallow: /\n", "Disallow: /\n\n", "# a\nDisallow: /\nAllow: /a\n"]
 )
@@ -71,10 +75,17 @@ def test_rules_above_the_first_user_agent_line_have_no_effect(rules: str) -> Non
     assert refusing(f"{rules}User-agent: *\nDisallow: /b\n", "/b") == ALL
 
 
+@pytest.mark.clause("Koster 1994 format-d4", "Koster 1996 3.2-d3")
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_utf_16_is_decoded_in_three_dialects(encoding: str) -> None:
+    body = "\ufeffUser-agent: *\nDisallow: /\n".encode(encoding)
+    assert refusing(body, "/") == NORMALISING
+
+
 # -- names -----------------------------------------------------------------------------
 
 
-@pytest.mark.clause("RFC 9309 2.2.1-d2")
+@pytest.mark.clause("Koster 1994 user-agent-6", "RFC 9309 2.2.1-d2")
 @pytest.mark.parametrize(
     ("value", "dialects"),
     [
@@ -93,12 +104,14 @@ def test_an_asterisk_and_more_text_is_everyone_in_two_dialects(
     assert refusing(f"User-agent: {value}\nDisallow: /\n", "/") == dialects
 
 
+@pytest.mark.clause("Koster 1994 format-3", "Koster 1996 3.3-5", "Koster 1996 3.3-d1")
 @pytest.mark.parametrize("space", [" ", "\t", "  "])
 def test_space_before_a_colon_is_accepted(space: str) -> None:
     body = f"User-agent{space}: *\nDisallow{space}: /\n"
     assert refusing(body, "/") == ALL
 
 
+@pytest.mark.clause("Koster 1996 3.2.1-d1", "Koster 1996 3.3-11")
 @pytest.mark.parametrize(
     ("value", "agent", "dialects"),
     [
@@ -119,6 +132,7 @@ def test_names_that_are_not_tokens(value: str, agent: str, dialects: list[str]) 
 # -- paths -----------------------------------------------------------------------------
 
 
+@pytest.mark.clause("Koster 1994 disallow-d3", "Koster 1996 3.2.2-5", "Koster 1996 3.2.2-d1")
 @pytest.mark.parametrize(
     ("pattern", "path", "dialects"),
     [
@@ -136,7 +150,7 @@ def test_parameters_and_query_are_compared(pattern: str, path: str, dialects: li
     assert refusing(rule(pattern), path) == dialects
 
 
-@pytest.mark.clause("RFC 9309 2.2.2-d2")
+@pytest.mark.clause("Koster 1996 3.2.2-d2", "RFC 9309 2.2.2-d2")
 @pytest.mark.parametrize(
     ("pattern", "path", "dialects"),
     [
@@ -156,7 +170,7 @@ def test_a_backslash_in_the_path_of_a_url_is_a_slash(
     assert refusing(rule(pattern), path) == dialects
 
 
-@pytest.mark.clause("RFC 9309 2.2.2-d3")
+@pytest.mark.clause("Koster 1996 3.2.2-d2", "RFC 9309 2.2.2-d3")
 @pytest.mark.parametrize(
     ("pattern", "path", "dialects"),
     [
@@ -173,6 +187,22 @@ def test_a_backslash_in_the_path_of_a_url_is_a_slash(
     ids=ascii,
 )
 def test_tabs_and_line_ends_are_taken_out_of_urls_and_other_controls_encoded(
+    pattern: str, path: str, dialects: list[str]
+) -> None:
+    assert refusing(rule(pattern), path) == dialects
+
+
+@pytest.mark.clause("Koster 1996 3.2.2-d2")
+@pytest.mark.parametrize(
+    ("pattern", "path", "dialects"),
+    [
+        ("/b", "/a/../b", NORMALISING),
+        ("/b", "/./b", NORMALISING),
+        ("/b", "/a/%2e%2E/b", NORMALISING),
+        ("/a/../b", "/a/../b", VERBATIM),
+    ],
+)
+def test_dot_segments_of_urls_are_resolved_in_three_dialects(
     pattern: str, path: str, dialects: list[str]
 ) -> None:
     assert refusing(rule(pattern), path) == dialects
@@ -202,14 +232,14 @@ def test_the_length_of_a_pattern_with_characters_that_a_url_cannot_carry(charact
 # -- outages ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("days", "standing"), [(0, Standing.OUTAGE), (40, Standing.OUTAGE)])
-def test_a_copy_is_used_while_there_are_server_errors_in_the_google_dialect(
-    days: float, standing: Standing
-) -> None:
+@pytest.mark.clause("Google status-9", "Google status-d1", "Google caching-2")
+@pytest.mark.parametrize("days", [0, 29, 31, 400])
+def test_a_copy_is_used_while_there_are_server_errors_in_the_google_dialect(days: float) -> None:
     now = 1_800_000_000.0
+    began = now - days * 86_400
     url = f"{SITE}/robots.txt"
-    before = now - days * 86_400 - 3600
-    copy = Copy(FetchResult(url, 200, b"User-agent: *\nDisallow: /a\n"), before, before)
-    outage = Outage(FetchResult(url, 503), now - days * 86_400, now, attempts=9)
-    found = judge(Facts(Origin.of(SITE), copy, outage), GOOGLE, None, Bounds(), now)
-    assert (found.standing, found.access, found.copy) == (standing, Access.SUCCESSFUL, copy)
+    copy = StoredResponse(FetchResult(url, 200, b"User-agent: *\n"), began - 3600, began - 3600)
+    outage = Outage(FetchResult(url, 503), began, now, attempts=9)
+    entry = CacheEntry(Origin.of(SITE), copy, outage)
+    found = evaluate(entry, GOOGLE, None, Bounds(), now)
+    assert (found.access, found.copy) == (Access.SUCCESSFUL, copy)

@@ -47,7 +47,7 @@ def test_a_line_alone_is_what_it_is_among_all(body: bytes, dialect: Dialect) -> 
     assert [lines[index] for index in range(len(all_lines))] == all_lines
 
 
-@pytest.mark.clause("RFC 9309 2.2-12")
+@pytest.mark.clause("Google format-1", "RFC 9309 2.2-12")
 @BOTH
 @pytest.mark.parametrize(
     "end", [b"\n", b"\r", b"\r\n"], ids=["line feed", "carriage return", "both"]
@@ -94,7 +94,7 @@ def test_the_last_line_needs_no_end(dialect: Dialect) -> None:
 # -- byte order marks -----------------------------------------------------------
 
 
-@pytest.mark.clause("RFC 9309 2.2-d1")
+@pytest.mark.clause("Google format-2", "RFC 9309 2.2-d1")
 @BOTH
 @pytest.mark.parametrize("octets", [1, 2, 3])
 def test_a_utf8_mark_is_skipped_whole_or_in_part(octets: int, dialect: Dialect) -> None:
@@ -164,7 +164,14 @@ class TestUTF16:
 
 
 @pytest.mark.clause(
-    "RFC 9309 2.2-3", "RFC 9309 2.2-4", "RFC 9309 2.2-10", "RFC 9309 2.2-11", "RFC 9309 2.2-13"
+    "Google syntax-1",
+    "Google syntax-2",
+    "Google syntax-3",
+    "RFC 9309 2.2-3",
+    "RFC 9309 2.2-4",
+    "RFC 9309 2.2-10",
+    "RFC 9309 2.2-11",
+    "RFC 9309 2.2-13",
 )
 @BOTH
 @pytest.mark.parametrize(
@@ -186,7 +193,7 @@ def test_comments_and_space_and_case_make_no_difference(line: bytes, dialect: Di
     assert read(line, dialect) == [A]
 
 
-@pytest.mark.clause("RFC 9309 2.2-10", "RFC 9309 2.3.1.5-2")
+@pytest.mark.clause("Google format-2", "Google syntax-3", "RFC 9309 2.2-10", "RFC 9309 2.3.1.5-2")
 @BOTH
 @pytest.mark.parametrize(
     "line", [b"", b"   ", b"# allow: /a", b"  #", b"allow", b": /a", b" : ", b"a b c", b"\v"]
@@ -202,13 +209,14 @@ def test_a_value_may_be_empty(line: bytes, dialect: Dialect) -> None:
     assert read(line, dialect) == [(1, Field.DISALLOW, b"")]
 
 
+@pytest.mark.clause("Google syntax-1")
 @BOTH
 def test_only_the_first_colon_separates(dialect: Dialect) -> None:
     record = (1, Field.SITEMAP, b"https://example.com/map")
     assert read(b"sitemap: https://example.com/map", dialect) == [record]
 
 
-@pytest.mark.clause("RFC 9309 2.2-14")
+@pytest.mark.clause("Google format-4", "RFC 9309 2.2-14")
 @BOTH
 def test_octets_that_are_not_utf8_stay(dialect: Dialect) -> None:
     assert read(b"disallow: /\xe9\xff", dialect) == [(1, Field.DISALLOW, b"/\xe9\xff")]
@@ -233,7 +241,9 @@ KEYS = [
 ]
 
 
-@pytest.mark.clause("Draft 2019 2.2-1", "RFC 9309 2.1-1", "RFC 9309 2.2-d2")
+@pytest.mark.clause(
+    "Draft 2019 2.2-1", "Google syntax-4", "Google library-2", "RFC 9309 2.1-1", "RFC 9309 2.2-d2"
+)
 @BOTH
 @pytest.mark.parametrize(("key", "field"), KEYS, ids=[key.decode() for key, _ in KEYS])
 def test_keys_and_the_typos_that_are_forgiven(key: bytes, field: Field, dialect: Dialect) -> None:
@@ -241,7 +251,7 @@ def test_keys_and_the_typos_that_are_forgiven(key: bytes, field: Field, dialect:
     assert read(key.upper() + b":x", dialect) == [(1, field, b"x")]
 
 
-@pytest.mark.clause("RFC 9309 2.2-d2")
+@pytest.mark.clause("Google library-1", "RFC 9309 2.2-d2")
 @pytest.mark.parametrize(("key", "field"), KEYS, ids=[key.decode() for key, _ in KEYS])
 def test_a_key_counts_by_prefix_in_the_google_dialect_alone(key: bytes, field: Field) -> None:
     assert read(key + b"ed: x") == [(1, Field.UNKNOWN, b"x")]
@@ -258,14 +268,14 @@ def test_other_keys_are_other_records(key: bytes, dialect: Dialect) -> None:
     assert read(key + b": x", dialect) == [(1, Field.UNKNOWN, b"x")]
 
 
-@pytest.mark.clause("Draft 2019 2.2-1", "RFC 9309 2.2-d2")
+@pytest.mark.clause("Draft 2019 2.2-1", "Google library-3", "RFC 9309 2.2-d2")
 @BOTH
 @pytest.mark.parametrize("line", [b"allow /a", b"allow\t/a", b"allow \t /a", b" allow /a # b"])
 def test_a_missing_colon_is_forgiven_between_two_words(line: bytes, dialect: Dialect) -> None:
     assert read(line, dialect) == [A]
 
 
-@pytest.mark.clause("RFC 9309 2.2-d2")
+@pytest.mark.clause("Google library-3", "RFC 9309 2.2-d2")
 @BOTH
 @pytest.mark.parametrize("line", [b"allow /a /b", b"user agent x", b"allow"])
 def test_a_missing_colon_is_not_forgiven_otherwise(line: bytes, dialect: Dialect) -> None:
@@ -317,6 +327,7 @@ def test_a_line_may_have_any_length() -> None:
     assert read(b"allow: " + value) == [(1, Field.ALLOW, value)]
 
 
+@pytest.mark.clause("Google library-5")
 def test_the_google_dialect_reads_16663_octets_of_a_line() -> None:
     line = b"allow: /" + b"a" * 20_000
     assert read(line, GOOGLE) == [(1, Field.ALLOW, line[len(b"allow: ") : 16_663])]

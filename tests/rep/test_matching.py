@@ -90,6 +90,19 @@ PATTERNS: list[tuple[str, str, str]] = [
 
 
 @pytest.mark.clause(
+    "Google disallow-1",
+    "Google matching-1",
+    "Google matching-3",
+    "Google matching-4",
+    "Google path-rows-1",
+    "Google path-rows-2",
+    "Google path-rows-3",
+    "Google path-rows-4",
+    "Google path-rows-5",
+    "Google path-rows-6",
+    "Google path-rows-7",
+    "Google path-rows-8",
+    "Google path-rows-9",
     "RFC 9309 2.2-7",
     "RFC 9309 2.2.2-1",
     "RFC 9309 2.2.2-2",
@@ -107,6 +120,17 @@ def test_a_pattern_matches(pattern: str, path: str, dialect: Dialect) -> None:
 
 
 @pytest.mark.clause(
+    "Google syntax-8",
+    "Google syntax-9",
+    "Google disallow-4",
+    "Google matching-4",
+    "Google path-rows-3",
+    "Google path-rows-4",
+    "Google path-rows-5",
+    "Google path-rows-6",
+    "Google path-rows-7",
+    "Google path-rows-8",
+    "Google path-rows-9",
     "RFC 9309 2.2-7",
     "RFC 9309 2.2.2-2",
     "RFC 9309 2.2.2-3",
@@ -122,6 +146,15 @@ def test_a_pattern_does_not_match(pattern: str, path: str, dialect: Dialect) -> 
     assert deciding_line(path, f"disallow {pattern}", dialect=dialect) == 0
 
 
+@pytest.mark.clause(
+    "Google allow-1",
+    "Google precedence-rows-1",
+    "Google precedence-rows-2",
+    "Google precedence-rows-3",
+    "Google precedence-rows-4",
+    "Google precedence-rows-5",
+    "Google precedence-rows-6",
+)
 @BOTH
 @pytest.mark.parametrize(
     ("path", "rules", "allowed"),
@@ -146,7 +179,14 @@ def test_googles_order_of_precedence(
 # -- which of several ------------------------------------------------------------------
 
 
-@pytest.mark.clause("RFC 9309 2.2.2-5", "RFC 9309 2.2.2-6", "RFC 9309 2.2.2-7", "RFC 9309 2.2.2-8")
+@pytest.mark.clause(
+    "Google precedence-1",
+    "Google precedence-2",
+    "RFC 9309 2.2.2-5",
+    "RFC 9309 2.2.2-6",
+    "RFC 9309 2.2.2-7",
+    "RFC 9309 2.2.2-8",
+)
 @BOTH
 @pytest.mark.parametrize(
     ("rules", "line"),
@@ -240,7 +280,7 @@ def test_reserved_characters_and_other_encodings_are_not_made_equal(pattern: str
 # -- index pages ------------------------------------------------------------------------
 
 
-@pytest.mark.clause("RFC 9309 2.2.2-d6")
+@pytest.mark.clause("Google library-9", "RFC 9309 2.2.2-d6")
 @BOTH
 @pytest.mark.parametrize("page", ["index.htm", "index.html", "index.htmx"])
 def test_allowing_an_index_page_allows_its_directory(page: str, dialect: Dialect) -> None:
@@ -251,7 +291,7 @@ def test_allowing_an_index_page_allows_its_directory(page: str, dialect: Dialect
     assert deciding_line("/a", *rules, dialect=dialect) == 1
 
 
-@pytest.mark.clause("RFC 9309 2.2.2-d6")
+@pytest.mark.clause("Google library-9", "RFC 9309 2.2.2-d6")
 @BOTH
 @pytest.mark.parametrize(
     "rule", ["disallow /a/index.html", "allow /a/index.php", "allow /a/index.html/b"]
@@ -269,6 +309,7 @@ def test_a_rule_without_a_value_is_no_rule(rule: str) -> None:
     assert deciding_line("/a", rule) == 0
 
 
+@pytest.mark.clause("Google syntax-6")
 @pytest.mark.parametrize("rule", ["allow ", "disallow "])
 def test_a_rule_without_a_value_decides_where_nothing_does_in_the_google_dialect(
     rule: str,

@@ -78,7 +78,7 @@ def test_a_value_in_the_type_of_its_field(line: str, value: object) -> None:
     assert (record.value, record.problem) == (value, "")
 
 
-@pytest.mark.clause("RFC 9309 2.2.4-2")
+@pytest.mark.clause("Google sitemap-3", "RFC 9309 2.2.4-2")
 @pytest.mark.parametrize(
     "line",
     [

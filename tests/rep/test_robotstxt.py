@@ -162,6 +162,8 @@ def test_the_longest_match_example_of_the_rfc(path: str, line: int, dialect: Dia
 
 @pytest.mark.clause(
     "Draft 2019 2.3.1.5-1",
+    "Google syntax-5",
+    "Google merging-2",
     "RFC 9309 2.1-3",
     "RFC 9309 2.2-2",
     "RFC 9309 2.2.4-3",
@@ -220,7 +222,7 @@ def test_a_crawl_delay_leaves_the_group_of_everyone_open(dialect: Dialect) -> No
     assert deciding_line(body, agents="other", dialect=dialect) == 4
 
 
-@pytest.mark.clause("RFC 9309 2.2.1-8")
+@pytest.mark.clause("Google agents-6", "RFC 9309 2.2.1-8")
 @BOTH
 def test_groups_with_the_same_name_are_merged(dialect: Dialect) -> None:
     body = (
@@ -234,7 +236,13 @@ def test_groups_with_the_same_name_are_merged(dialect: Dialect) -> None:
     assert deciding_line(body, "/a", "z", dialect) == 0
 
 
-@pytest.mark.clause("Draft 2019 2.2.1-2", "RFC 9309 2.2.1-9")
+@pytest.mark.clause(
+    "Draft 2019 2.2.1-2",
+    "Google agents-1",
+    "Google agents-3",
+    "Google agents-7",
+    "RFC 9309 2.2.1-9",
+)
 @BOTH
 def test_groups_of_everyone_are_merged_with_each_other_but_with_no_named_one(
     dialect: Dialect,
@@ -260,6 +268,7 @@ def test_rules_before_any_user_agent_line_are_ignored(dialect: Dialect) -> None:
     assert deciding_line(body, "/c", dialect=dialect) == 4
 
 
+@pytest.mark.clause("Google library-7")
 @BOTH
 def test_a_group_that_names_us_and_everyone_is_ours(dialect: Dialect) -> None:
     body = "User-agent: *\nUser-agent: x\nDisallow: /a\n\nUser-agent: *\nDisallow: /b\n"
@@ -274,7 +283,7 @@ def test_an_agent_named_twice_by_one_group_gets_its_rules_once(dialect: Dialect)
     assert [line for _, line in found.group] == [1, 2]
 
 
-@pytest.mark.clause("RFC 9309 2.2.4-4")
+@pytest.mark.clause("Google merging-3", "RFC 9309 2.2.4-4")
 @BOTH
 def test_googles_example_of_transparent_records(dialect: Dialect) -> None:
     body = "user-agent: a\nsitemap: https://example.com/sitemap.xml\nuser-agent: b\ndisallow: /\n"
@@ -547,7 +556,9 @@ def test_of_several_groups_the_one_with_the_deciding_rule_is_merged_or_not(
 # -- whose group ---------------------------------------------------------------------
 
 
-@pytest.mark.clause("Draft 2019 2.2.1-1", "RFC 9309 2.2.1-6")
+@pytest.mark.clause(
+    "Draft 2019 2.2.1-1", "Google user-agent-1", "Google user-agent-3", "RFC 9309 2.2.1-6"
+)
 @BOTH
 @pytest.mark.parametrize(
     ("name", "agent"),
@@ -610,7 +621,7 @@ NEWS = (
 )
 
 
-@pytest.mark.clause("RFC 9309 2.2.1-d3")
+@pytest.mark.clause("Google agents-2", "RFC 9309 2.2.1-d3")
 @BOTH
 @pytest.mark.parametrize(
     ("agents", "line"),
@@ -676,7 +687,7 @@ def test_octets_that_are_not_utf8_are_not_dropped() -> None:
     assert not robots.allowed(b"/\xe9", "x")
 
 
-@pytest.mark.clause("RFC 9309 2.2-1", "RFC 9309 2.2.1-10")
+@pytest.mark.clause("Google format-3", "RFC 9309 2.2-1", "RFC 9309 2.2.1-10")
 @BOTH
 @pytest.mark.parametrize(
     "body",
@@ -701,7 +712,7 @@ def _padded(size: int) -> bytes:
     return start + b"#" * (size - len(start) - len(end) - 1) + b"\n" + end
 
 
-@pytest.mark.clause("RFC 9309 2.5-1", "RFC 9309 2.5-2", "RFC 9309 2.5-d1")
+@pytest.mark.clause("Google format-5", "RFC 9309 2.5-1", "RFC 9309 2.5-2", "RFC 9309 2.5-d1")
 class TestSize:
     def test_500_kib_are_read(self) -> None:
         robots = RobotsTxt.parse(_padded(512_000))
@@ -739,6 +750,7 @@ def test_the_robots_txt_itself_is_always_allowed() -> None:
     assert found == Verdict(True, Reason.ROBOTS_TXT_ITSELF)
 
 
+@pytest.mark.clause("Google library-10")
 def test_the_robots_txt_is_matched_like_any_path_in_the_google_dialect() -> None:
     assert not verdict("User-agent: *\nDisallow: /\n", "/robots.txt", dialect=GOOGLE).allowed
 
@@ -755,6 +767,7 @@ def test_what_a_verdict_rests_on() -> None:
     assert found.group == (AgentLine("MyBot", 2),)
 
 
+@pytest.mark.clause("Google syntax-6", "Google disallow-2", "Google allow-2")
 @BOTH
 @pytest.mark.parametrize("line", ["Disallow:", "Disallow: # nothing", "Allow:"])
 def test_a_value_that_is_empty_refuses_nothing(line: str, dialect: Dialect) -> None:
@@ -769,7 +782,7 @@ def test_a_value_that_is_empty_is_no_rule() -> None:
 # -- other records ---------------------------------------------------------------------
 
 
-@pytest.mark.clause("RFC 9309 2.2.4-1")
+@pytest.mark.clause("Google sitemap-1", "Google sitemap-5", "RFC 9309 2.2.4-1")
 @BOTH
 def test_sitemaps_are_the_files_in_order_without_duplicates(dialect: Dialect) -> None:
     body = (
@@ -780,6 +793,7 @@ def test_sitemaps_are_the_files_in_order_without_duplicates(dialect: Dialect) ->
     assert robots.sitemaps == ("https://example.com/b", "https://example.com/a", "/relative")
 
 
+@pytest.mark.clause("Google syntax-5")
 @BOTH
 @pytest.mark.parametrize(
     ("body", "delays"),
@@ -938,6 +952,17 @@ disallow: /1
 """
 
 
+@pytest.mark.clause(
+    "Google agents-2",
+    "Google agent-rows-1",
+    "Google agent-rows-2",
+    "Google agent-rows-3",
+    "Google agent-rows-4",
+    "Google agent-rows-5",
+    "Google agent-rows-6",
+    "Google merging-1",
+    "Google merging-3",
+)
 @BOTH
 @pytest.mark.parametrize(
     ("body", "tokens", "refused"),

@@ -110,6 +110,7 @@ def test_the_verdict_does_not_depend_on_the_spelling_of_the_url(
     assert robots.allowed(finished, "x") is robots.allowed(plain, "x") is found.allowed
 
 
+@pytest.mark.clause("Koster 1994 disallow-d2")
 @pytest.mark.parametrize("dialect", [RFC9309, KOSTER1996, KOSTER1994], ids=lambda d: d.name)
 @pytest.mark.parametrize("spelling", SPELLINGS)
 @pytest.mark.parametrize("finish", FINISHES)
@@ -232,7 +233,7 @@ def assert_both_answer_alike(robots: RobotsTxt, url: str | bytes, agents: str | 
         assert robots.dialect is not GOOGLE
 
 
-@pytest.mark.clause("RFC 9309 2.3.1.5-1", "RFC 9309 3-4")
+@pytest.mark.clause("Koster 1996 4.2-1", "RFC 9309 2.3.1.5-1", "RFC 9309 3-4")
 @pytest.mark.once
 @given(
     body=_BODIES,

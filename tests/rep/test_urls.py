@@ -27,7 +27,7 @@ DIALECTS = st.sampled_from([RFC9309, GOOGLE])
 # -- origins ----------------------------------------------------------------------
 
 
-@pytest.mark.clause("RFC 9309 2.3-4")
+@pytest.mark.clause("Google urls-4", "RFC 9309 2.3-4")
 @pytest.mark.parametrize(
     ("url", "same"),
     [
@@ -61,7 +61,7 @@ def test_spellings_of_one_origin(url: str, same: str) -> None:
     assert Origin.of(url) == Origin.of(same)
 
 
-@pytest.mark.clause("RFC 9309 2.3-4")
+@pytest.mark.clause("Google location-6", "RFC 9309 2.3-4")
 @pytest.mark.parametrize(
     ("one", "other"),
     [
@@ -78,7 +78,13 @@ def test_origins_that_are_not_the_same(one: str, other: str) -> None:
     assert Origin.of(one) != Origin.of(other)
 
 
-@pytest.mark.clause("RFC 9309 2.3-1", "RFC 9309 2.3-4")
+@pytest.mark.clause(
+    "Google location-1",
+    "Koster 1994 method-1",
+    "Koster 1996 3.1-1",
+    "RFC 9309 2.3-1",
+    "RFC 9309 2.3-4",
+)
 @pytest.mark.parametrize(
     ("url", "robots_url"),
     [
@@ -298,6 +304,7 @@ def test_canonical_form_is_what_a_url_can_carry(tail: str) -> None:
     assert re.fullmatch(r"/[A-Za-z0-9\-._~!&()+,/:;=?@%]*", path)
 
 
+@pytest.mark.clause("Koster 1996 3.2.2-6", "Koster 1996 3.2.2-d3", "Koster 1996 3.3-10")
 def test_the_draft_of_1996_decodes_all_but_the_slash() -> None:
     assert path_to_match("/%2f%7e%e9%25 b*%", KOSTER1996) == "/%2F~\xe9%25 b*%25"
 
@@ -305,6 +312,7 @@ def test_the_draft_of_1996_decodes_all_but_the_slash() -> None:
 # -- paths as the reference library takes them ---------------------------------------
 
 
+@pytest.mark.clause("Google syntax-7", "Google matching-1", "Google library-8")
 @pytest.mark.parametrize(
     ("url", "path"),
     [
@@ -377,6 +385,7 @@ def test_patterns_in_canonical_form(value: bytes, pattern: str) -> None:
     assert canonical_patterns([value], RFC9309) == [pattern]
 
 
+@pytest.mark.clause("Google format-4", "Google matching-2", "Google library-8")
 @pytest.mark.parametrize(
     ("value", "pattern"),
     [
@@ -398,7 +407,7 @@ def test_the_google_dialect_escapes_patterns_and_decodes_nothing(
 # -- /robots.txt ------------------------------------------------------------------------
 
 
-@pytest.mark.clause("RFC 9309 2.2.2-10", "RFC 9309 2.3-1")
+@pytest.mark.clause("Google location-2", "Google urls-3", "RFC 9309 2.2.2-10", "RFC 9309 2.3-1")
 @pytest.mark.parametrize(
     ("url", "itself"),
     [
@@ -419,6 +428,7 @@ def test_which_url_is_that_of_the_robots_txt(url: str, itself: bool) -> None:
     assert is_robots_txt(url, RFC9309) is itself
 
 
+@pytest.mark.clause("Google library-10")
 def test_in_the_google_dialect_the_robots_txt_is_a_page_like_any_other() -> None:
     assert not is_robots_txt("https://example.com/robots.txt", GOOGLE)
 

@@ -93,6 +93,7 @@ def test_there_is_a_sentence_for_every_reason(reason: Reason) -> None:
     assert "{" not in sentence
 
 
+@pytest.mark.clause("Google location-3")
 @pytest.mark.parametrize(
     ("url", "expected"),
     [
