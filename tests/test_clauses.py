@@ -116,7 +116,7 @@ def test_a_document_is_read_as_written(tmp_path: Path) -> None:
         (f"{HEAD}[2-1]\n{CLAUSE}", "without title or clauses"),
         (f"{HEAD}[1-1]\n{CLAUSE}note = x\n", "has .*'note'"),
         (f"{HEAD}[1-1]\n{CLAUSE.replace('No.', '')}", "'here'.* must not be empty"),
-        (f"{HEAD}[1-1]\n{CLAUSE.replace('deviates', 'decision.')}", "is not a status"),
+        (f"{HEAD}[1-1]\n{CLAUSE.replace('deviates', 'decision')}", "is not a status"),
         (f"{HEAD}[1-d1]\n{CLAUSE}", "expected: .*'question'"),
     ],
 )

@@ -73,6 +73,7 @@ class Clauses(SphinxDirective):
 
 
 def _page(document: Document) -> Iterator[str]:
+    yield from _at_a_glance(document)
     decided = [clause for clause in document.clauses if clause.status is Status.DECISION]
     said = [clause for clause in document.clauses if clause.status is not Status.DECISION]
     for section, clauses in groupby(said, lambda clause: clause.section):
@@ -87,6 +88,27 @@ def _page(document: Document) -> Iterator[str]:
             yield from _entry(document, clause, [clause.beside])
 
 
+def _at_a_glance(document: Document) -> Iterator[str]:
+    """The counts, and where to look for all that is not as written."""
+    yield from [".. list-table::", "   :header-rows: 1", ""]
+    for status in _STATUSES:
+        yield f"   {'* ' if status is _STATUSES[0] else '  '}- {status.value}"
+    yield "     - tests"
+    counts = _counts([document], _read())
+    for index, count in enumerate(counts):
+        yield f"   {'  ' if index else '* '}- {count}"
+    yield ""
+    for status in (Status.DEVIATES, Status.NOT_OURS):
+        clauses = [clause for clause in document.clauses if clause.status is status]
+        if clauses:
+            links = ", ".join(_link(document, clause.number) for clause in clauses)
+            yield from [f"*{status.value.capitalize()}*: {links}.", ""]
+
+
+def _link(document: Document, number: str) -> str:
+    return f":ref:`{number} <{_target(f'{document.name} {number}')}>`"
+
+
 def _entry(document: Document, clause: Clause, others: list[str]) -> Iterator[str]:
     full_name = document.full_name(clause)
     text = _literally(clause.text)
@@ -98,8 +120,7 @@ def _entry(document: Document, clause: Clause, others: list[str]) -> Iterator[st
     if clause.reason:
         yield f"    *Reason*: {clause.reason}"
     if others:
-        links = (f":ref:`{each} <{_target(f'{document.name} {each}')}>`" for each in others)
-        yield f"    See {', '.join(links)}."
+        yield f"    See {', '.join(_link(document, number) for number in others)}."
     yield ""
     for test in _read().tests.get(full_name, ()):
         yield f"    - ``{test}``"
@@ -109,11 +130,17 @@ def _entry(document: Document, clause: Clause, others: list[str]) -> Iterator[st
 class ClauseCounts(ListTable):
     """How many clauses each document has, by what the package does about them."""
 
+    required_arguments = 1
+    final_argument_whitespace = True
+
     def rows(self) -> Iterator[list[str]]:
         """A row for each document, and one for all."""
         yield ["document", *(status.value for status in _STATUSES), "tests"]
         read = _read()
-        for document in read.documents.values():
+        names = self.arguments[0].split()
+        if sorted(names) != list(read.documents):
+            raise self.error(f"clause-counts takes all of: {', '.join(read.documents)}")
+        for document in (read.documents[name] for name in names):
             first = _target(document.full_name(document.clauses[0]))
             yield [f":ref:`{document.title} <{first}>`", *_counts([document], read)]
         yield ["all", *_counts(list(read.documents.values()), read)]

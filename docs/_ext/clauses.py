@@ -42,6 +42,9 @@ class Status(Enum):
     DECISION = "decision"
 
 
+_STATUSES = {status.value: status for status in Status if status is not Status.DECISION}
+
+
 @dataclass(frozen=True)
 class Clause:
     """One statement of a document, or one decision where it is silent."""
@@ -125,10 +128,9 @@ def _clause(number: str, fields: Mapping[str, str], where: str) -> Clause:
             number, fields["question"], Status.DECISION, fields["here"], beside=fields["beside"]
         )
     _expect_keys(fields, _KEYS, {"reason"}, where)
-    try:
-        status = Status(fields["status"])
-    except ValueError:
-        raise ClauseError(f"{where}: {fields['status']!r} is not a status") from None
+    status = _STATUSES.get(fields["status"])
+    if status is None:
+        raise ClauseError(f"{where}: {fields['status']!r} is not a status")
     return Clause(number, fields["quote"], status, fields["here"], fields.get("reason", ""))
 
 

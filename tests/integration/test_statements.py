@@ -9,7 +9,7 @@ import pytest_twisted
 
 from scrapy_rep import Reason, Verdict
 from scrapy_rep.cli.demo.server import Answer, Asked, LoopbackServers
-from tests.integration.crawling import ok, redirect, site
+from tests.integration.crawling import RULES, ok, redirect, site
 from tests.integration.test_in_process import ScriptedSpider, crawl, robots_count
 
 
@@ -127,3 +127,41 @@ async def test_cache_control_of_a_page_has_no_influence(servers: LoopbackServers
 
     await crawl(script)
     assert robots_count(one) == 1
+
+
+@pytest.mark.clause("Google status-3")
+@pytest_twisted.ensureDeferred
+async def test_a_redirect_is_followed_to_a_path_that_is_refused_there(
+    servers: LoopbackServers,
+) -> None:
+    async def answer(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        rules = b"User-agent: *\nDisallow: /private/\n" if asked.target == "/robots.txt" else RULES
+        writer.write(ok(rules))
+
+    other = servers.serve(answer)
+    one = servers.serve(site(redirect(f"{other.url}/private/rules.txt")))
+
+    async def script(spider: ScriptedSpider) -> None:
+        assert isinstance(await spider.ask(f"{other.url}/private/rules.txt"), Verdict)
+        assert await spider.ask(f"{one.url}/yes") == 200
+        assert isinstance(await spider.ask(f"{one.url}/no"), Verdict)
+
+    await crawl(script, {"REP_DIALECT": "google"})
+    assert other.targets() == ["/robots.txt", "/private/rules.txt"]
+
+
+@pytest.mark.clause("RFC 9111 4.4-1")
+@pytest_twisted.ensureDeferred
+async def test_a_crawl_that_writes_a_robots_txt_does_not_fetch_it_again(
+    servers: LoopbackServers,
+) -> None:
+    one = servers.serve(site(ok()))
+
+    async def script(spider: ScriptedSpider) -> None:
+        assert await spider.ask(f"{one.url}/yes") == 200
+        assert await spider.ask(f"{one.url}/robots.txt", method="PUT", body=b"") == 200
+        assert await spider.ask(f"{one.url}/yes") == 200
+
+    await crawl(script)
+    methods = [asked.method for asked in one.asked if asked.target == "/robots.txt"]
+    assert methods == ["GET", "PUT"]

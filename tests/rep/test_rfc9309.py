@@ -76,6 +76,7 @@ def test_the_deviation_reserved_characters_in_a_query_keep_their_form(
 # §2.2.3
 @pytest.mark.clause(
     "Draft 2019 2.2.3-1",
+    "Draft 2019 2.2.3-2",
     "RFC 9309 2.2.3-1",
     "RFC 9309 2.2.3-2",
     "RFC 9309 2.2.3-3",

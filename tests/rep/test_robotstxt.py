@@ -621,7 +621,7 @@ NEWS = (
 )
 
 
-@pytest.mark.clause("Google agents-2", "RFC 9309 2.2.1-d3")
+@pytest.mark.clause("Google agents-2", "Google agents-d1", "RFC 9309 2.2.1-d3")
 @BOTH
 @pytest.mark.parametrize(
     ("agents", "line"),
@@ -793,7 +793,7 @@ def test_sitemaps_are_the_files_in_order_without_duplicates(dialect: Dialect) ->
     assert robots.sitemaps == ("https://example.com/b", "https://example.com/a", "/relative")
 
 
-@pytest.mark.clause("Google syntax-5")
+@pytest.mark.clause("Google syntax-5", "RFC 9309 2.2.4-d2")
 @BOTH
 @pytest.mark.parametrize(
     ("body", "delays"),

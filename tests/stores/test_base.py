@@ -193,7 +193,6 @@ def test_an_outage_without_an_attempt() -> None:
     refused(value(head, b"User-agent: *\nDisallow: /private/\n"))
 
 
-@pytest.mark.clause("RFC 9111 3.3-1")
 def test_cut() -> None:
     kept = encode(entry())
     for size in range(len(kept)):
