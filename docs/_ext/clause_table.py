@@ -116,12 +116,12 @@ def _entry(document: Document, clause: Clause, others: list[str]) -> Iterator[st
         text = f"“{text}”"
     yield from [f".. _{_target(full_name)}:", ""]
     yield f"**{clause.number}** ({clause.status.value}): {text}"
-    yield f"    {clause.here}"
+    yield from [f"    {clause.here}", ""]
     if clause.reason:
-        yield f"    *Reason*: {clause.reason}"
+        yield from [f"    *Reason*: {clause.reason}", ""]
     if others:
-        yield f"    See {', '.join(_link(document, number) for number in others)}."
-    yield ""
+        links = ", ".join(_link(document, number) for number in others)
+        yield from [f"    *{'Beside' if clause.beside else 'Left open'}*: {links}.", ""]
     for test in _read().tests.get(full_name, ()):
         yield f"    - ``{test}``"
     yield ""

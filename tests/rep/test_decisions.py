@@ -51,6 +51,7 @@ def test_a_byte_order_mark_or_its_first_bytes_are_skipped(length: int) -> None:
     assert refusing(body, "/") == ALL
 
 
+@pytest.mark.clause("RFC 9309 2.2-d1")
 def test_the_last_bytes_of_a_byte_order_mark_are_not_skipped() -> None:
     assert refusing(codecs.BOM_UTF8[1:] + b"User-agent: *\nDisallow: /\n", "/") == []
 
@@ -208,6 +209,7 @@ def test_dot_segments_of_urls_are_resolved_in_three_dialects(
     assert refusing(rule(pattern), path) == dialects
 
 
+@pytest.mark.clause("RFC 9309 2.2.2-d3")
 @pytest.mark.parametrize("around", [" ", "\x01", "\x1f", "\t\n "], ids=ascii)
 def test_space_and_controls_around_a_url_are_not_part_of_it(around: str) -> None:
     for name, dialect in DIALECTS.items():

@@ -172,6 +172,7 @@ def test_the_example_of_four_groups(agent: str, paths: str) -> None:
     assert refused(FOUR_GROUPS, "/c /d /g /", agent) == paths
 
 
+@pytest.mark.clause("Google grouping-2")
 def test_a_group_without_rules_is_the_group_of_its_crawler() -> None:
     body = FOUR_GROUPS.replace("user-agent: a", "user-agent: *")
     found = RobotsTxt.parse(body.encode(), GOOGLE).verdict(f"{SITE}/c", "h")
