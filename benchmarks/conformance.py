@@ -8,7 +8,7 @@ the reference library.
 
 --corpus names another ZIP archive of robots.txt files. If no reference-verdicts.jsonl.gz is
 beside it, URLs are made from the rules of each file, and the google dialect stands for the
-reference library. With --write, the tables go to docs/conformance-tables.inc. Takes two
+reference library. With --write, the tables go to docs/conformance/real-files-tables.inc. Takes two
 minutes.
 """
 
@@ -43,7 +43,7 @@ from scrapy_rep.rep.differences import POINTS
 from tests.rep.generated_files import SEED_SIZE, generated
 
 ROOT = Path(__file__).resolve().parents[1]
-TABLES = ROOT / "docs" / "conformance-tables.inc"
+TABLES = ROOT / "docs" / "conformance" / "real-files-tables.inc"
 
 #: Those of the last table, and what they are called in it.
 READERS: dict[str, Reader] = {

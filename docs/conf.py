@@ -20,6 +20,7 @@ release = scrapy_rep.__version__
 extensions = [
     "sphinx.ext.autodoc",
     "access_table",
+    "clause_table",
     "decision_diagram",
     "findings_table",
     "setting_values",

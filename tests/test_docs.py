@@ -29,7 +29,7 @@ from tests.stores.examples import DAY, HOUR
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.rst", *sorted(DOCS.glob("*.rst"))]
+PAGES = [ROOT / "README.rst", *sorted(DOCS.rglob("*.rst"))]
 
 # What is said of a setting is read from the code when the page is made.
 SETTING = re.compile(

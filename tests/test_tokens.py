@@ -101,6 +101,7 @@ SOURCES: dict[str, Callable[[str], dict[str, Any]]] = {
 }
 
 
+@pytest.mark.clause("RFC 9309 2.2.1-3")
 @pytest.mark.parametrize(("header", "expected"), HEADERS.items())
 @pytest.mark.parametrize("source", SOURCES)
 def test_what_a_user_agent_names(source: str, header: str, expected: tuple[str, ...]) -> None:
@@ -152,6 +153,7 @@ UNSEEN = "has none of the product tokens in it"
 NAMELESS = "names no crawler"
 
 
+@pytest.mark.clause("Koster 1996 3.2.1-4", "RFC 9309 2.2.1-2")
 @pytest.mark.parametrize(
     ("settings", "spider", "warning"),
     [

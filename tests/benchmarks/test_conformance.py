@@ -164,7 +164,7 @@ def test_some_of_the_conformance_corpus() -> None:
         for number, asked in enumerate(recorded(CORPUS, VERDICTS))
         if number % 40 == 0
     ]
-    # All of it makes the tables of docs/conformance.rst.
+    # All of it makes the tables of docs/conformance/real-files.rst.
     assert sum(each.google for each in found) == 0
     assert sum(() in each.differences for each in found) == 0
     assert tally_of_reader(found, 0).questions == 0

@@ -215,6 +215,31 @@ NAMES = [
 ]
 
 
+@pytest.mark.clause(
+    "Draft 2019 1-1",
+    "Draft 2019 2.3.1.4-1",
+    "Google introduction-1",
+    "Google status-2",
+    "Google status-13",
+    "Koster 1996 3-1",
+    "Koster 1996 3-2",
+    "RFC 9110 15.4.5-1",
+    "RFC 9111 3-3",
+    "RFC 9111 3.3-1",
+    "RFC 9309 1-1",
+    "RFC 9309 2.2.2-1",
+    "RFC 9309 2.3-3",
+    "RFC 9309 2.3.1.1-1",
+    "RFC 9309 2.3.1.2-1",
+    "RFC 9309 2.3.1.2-2",
+    "RFC 9309 2.3.1.2-3",
+    "RFC 9309 2.3.1.2-4",
+    "RFC 9309 2.3.1.2-5",
+    "RFC 9309 2.3.1.3-2",
+    "RFC 9309 2.3.1.4-1",
+    "RFC 9309 2.3.1.4-d1",
+    "RFC 9309 2.3.1.4-d3",
+)
 @pytest.mark.parametrize("name", NAMES)
 def test_row(table: Table, name: str) -> None:
     row = table.rows[name]

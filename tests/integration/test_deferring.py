@@ -47,6 +47,7 @@ def run(setup: str, urls: list[str], settings: dict[str, Any], **options: Any) -
     return Job(pages(*urls), setup, settings=DEFER | settings, **options).run()
 
 
+@pytest.mark.clause("Koster 1996 3.1-8")
 @pytest.mark.parametrize("dialect", ["rfc9309", "koster1996"])
 def test_kept_until_the_site_is_back(servers: LoopbackServers, loop: str, dialect: str) -> None:
     one = servers.serve(Ailing(down=False, failures=3))

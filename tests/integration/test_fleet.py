@@ -22,6 +22,7 @@ ROOT = Path(__file__).parents[2]
 HOSTS = 40
 
 
+@pytest.mark.clause("Google caching-3")
 def test_two_crawls_of_the_same_hosts(
     servers: LoopbackServers, fresh_redis: RedisServer, loop: str
 ) -> None:

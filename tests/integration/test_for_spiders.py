@@ -413,6 +413,7 @@ def mapped(robots: bytes) -> Answer:
     return answer
 
 
+@pytest.mark.clause("Google sitemap-6")
 @pytest.mark.parametrize("obey", [True, False])
 @pytest_twisted.ensureDeferred
 async def test_sitemaps_come_from_the_same_fetch(servers: LoopbackServers, obey: bool) -> None:

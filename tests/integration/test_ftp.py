@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 from pyftpdlib.authorizers import DummyAuthorizer
 from pyftpdlib.handlers import FTPHandler
 from pyftpdlib.servers import FTPServer
@@ -57,6 +58,7 @@ def has_ftp(loop: str) -> bool:
     return loop != "reactorless"
 
 
+@pytest.mark.clause("Google location-3", "Google location-5", "RFC 9309 2.3-5")
 def test_rules_on_an_ftp_server_are_obeyed(tmp_path: Path, loop: str) -> None:
     with ftp_server(fill(tmp_path, RULES)) as url:
         expected = ["fetched", "refused"] if has_ftp(loop) else ["refused", "refused"]
@@ -69,6 +71,7 @@ def test_no_such_file_on_an_ftp_server_allows(tmp_path: Path, loop: str) -> None
         assert crawl(url, loop) == expected
 
 
+@pytest.mark.clause("Google location-5")
 def test_the_login_of_the_page_is_used(tmp_path: Path, loop: str) -> None:
     with ftp_server(fill(tmp_path, RULES), password="secret") as url:
         expected = ["fetched", "refused"] if has_ftp(loop) else ["refused", "refused"]

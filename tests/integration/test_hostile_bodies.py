@@ -68,6 +68,7 @@ def crawl(servers: LoopbackServers, loop: str, robots: Answer | bytes) -> tuple[
     return job.run(), hostile.url
 
 
+@pytest.mark.clause("Google format-5", "Koster 1996 5-2", "RFC 9309 2.5-1", "RFC 9309 3-2")
 @pytest.mark.parametrize(("robots", "no"), BODIES.values(), ids=BODIES.keys())
 def test_the_first_500_kib_are_used_and_nothing_else(
     servers: LoopbackServers, loop: str, robots: Answer | bytes, no: str
@@ -83,6 +84,7 @@ def test_the_first_500_kib_are_used_and_nothing_else(
     assert "more than 512000 octets" in line
 
 
+@pytest.mark.clause("RFC 9309 2.5-2")
 def test_a_file_of_exactly_the_limit_is_whole(servers: LoopbackServers, loop: str) -> None:
     body = rules(1)[: 512_000 - len("\nDisallow: /end")] + b"\nDisallow: /end"
     assert len(body) == 512_000

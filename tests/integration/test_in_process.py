@@ -129,6 +129,7 @@ async def test_the_exception_carries_the_verdict(servers: LoopbackServers) -> No
     assert stat(crawler, "robotstxt/forbidden/rule") == 1
 
 
+@pytest.mark.clause("Google status-7")
 @pytest_twisted.ensureDeferred
 async def test_an_unreachable_origin_is_asked_again_when_its_time_has_come(
     servers: LoopbackServers,
@@ -154,6 +155,7 @@ async def test_an_unreachable_origin_is_asked_again_when_its_time_has_come(
     await crawl(script)
 
 
+@pytest.mark.clause("RFC 9309 2.4-1")
 @pytest_twisted.ensureDeferred
 async def test_a_copy_is_used_for_a_day(servers: LoopbackServers) -> None:
     one = servers.serve(site(ok()))
@@ -233,6 +235,7 @@ STATUSES: dict[str, tuple[int, dict[str, Any], Reason | int]] = {
 }
 
 
+@pytest.mark.clause("Google introduction-1", "Google status-6", "Koster 1996 3-1")
 @pytest.mark.parametrize(("status", "settings", "expected"), STATUSES.values(), ids=STATUSES.keys())
 @pytest_twisted.ensureDeferred
 async def test_dialect_and_overrides_decide_about_a_status(
@@ -299,6 +302,7 @@ WHO: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any], str]] = {
 }
 
 
+@pytest.mark.clause("Koster 1996 3.2.1-4", "RFC 9309 2.2.1-3")
 @pytest.mark.parametrize(
     ("settings", "attributes", "request_options", "group"), WHO.values(), ids=WHO.keys()
 )
@@ -341,6 +345,7 @@ async def test_two_crawls_in_one_process_keep_to_themselves(servers: LoopbackSer
         assert stat(crawler, "robotstxt/request_count") == 1
 
 
+@pytest.mark.clause("Google caching-3")
 @pytest_twisted.ensureDeferred
 async def test_crawls_in_one_process_share_a_store_and_not_their_tokens(
     servers: LoopbackServers, tmp_path: Path
@@ -364,6 +369,7 @@ async def test_crawls_in_one_process_share_a_store_and_not_their_tokens(
     assert robots_count(one) == 1
 
 
+@pytest.mark.clause("RFC 9309 2.2.2-10")
 @pytest_twisted.ensureDeferred
 async def test_robots_txt_itself_needs_no_robots_txt(servers: LoopbackServers) -> None:
     one = servers.serve(site(ok(b"User-agent: *\nDisallow: /\n")))

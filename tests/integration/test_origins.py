@@ -51,6 +51,7 @@ def test_equal_spellings_share_one_fetch(
     assert "authorization" not in headers
 
 
+@pytest.mark.clause("Google location-6")
 def test_other_ports_and_a_trailing_dot_are_other_origins(
     servers: LoopbackServers, loop: str
 ) -> None:
@@ -65,6 +66,7 @@ def test_other_ports_and_a_trailing_dot_are_other_origins(
     assert sorted(robots_of(proxy)) == sorted(f"http://{host}/robots.txt" for host in hosts)
 
 
+@pytest.mark.clause("Google location-3", "RFC 9309 2.3-5")
 def test_http_and_https_of_one_host_have_their_own(servers: LoopbackServers, loop: str) -> None:
     plain = servers.serve(site(ok(b"User-agent: *\nDisallow: /plain\n")))
     secure = servers.serve(
@@ -77,6 +79,7 @@ def test_http_and_https_of_one_host_have_their_own(servers: LoopbackServers, loo
     assert len(robots_of(plain)) == len(robots_of(secure)) == 1
 
 
+@pytest.mark.clause("Koster 1994 method-2", "RFC 9111 4-5")
 def test_a_hundred_pages_at_once_make_one_fetch(servers: LoopbackServers, loop: str) -> None:
     one = servers.serve(site(ok()))
     urls = [f"{one.url}/{n}" for n in range(100)]
@@ -137,6 +140,7 @@ def test_credentials_do_not_follow_a_redirect_to_another_origin(
     assert "authorization" not in other.asked[0].headers
 
 
+@pytest.mark.clause("RFC 9309 2.3.1.2-3")
 def test_userinfo_in_a_location_is_dropped(servers: LoopbackServers, loop: str) -> None:
     other = servers.serve(site(ok()))
     location = other.url.replace("://", "://user:secret@") + "/robots.txt"
@@ -146,6 +150,7 @@ def test_userinfo_in_a_location_is_dropped(servers: LoopbackServers, loop: str) 
     assert "authorization" not in other.asked[0].headers
 
 
+@pytest.mark.clause("RFC 9111 4.3.1-1")
 def test_robots_txt_is_asked_for_plain_and_as_the_page_would_be(
     servers: LoopbackServers, loop: str
 ) -> None:
@@ -159,6 +164,7 @@ def test_robots_txt_is_asked_for_plain_and_as_the_page_would_be(
     assert "cookie" not in robots.headers
 
 
+@pytest.mark.clause("Google introduction-2", "RFC 9309 2.3-5")
 def test_what_has_no_robots_txt_is_not_touched(servers: LoopbackServers, loop: str) -> None:
     one = servers.serve(site(ok(b"User-agent: *\nDisallow: /\n")))
     obeying = [{"url": f"{one.url}/robots.txt"}, {"url": "data:,a"}, {"url": "file:///etc/hosts"}]

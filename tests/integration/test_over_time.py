@@ -177,6 +177,7 @@ async def test_who_wants_a_refresh_waits_for_the_fetch_that_is_under_way(
     assert robots_count(one) == 1
 
 
+@pytest.mark.clause("Google location-4", "RFC 9111 4.3.1-2", "RFC 9111 4.3.3-1")
 @pytest_twisted.ensureDeferred
 async def test_a_304_renews_for_as_long_as_it_says(servers: LoopbackServers) -> None:
     shorter = http_response(304, headers=[ETAG, ("Cache-Control", "max-age=3600")])
@@ -193,6 +194,7 @@ async def test_a_304_renews_for_as_long_as_it_says(servers: LoopbackServers) -> 
     assert stat(crawler, "robotstxt/confirmed_count") == 3
 
 
+@pytest.mark.clause("RFC 9111 4.3.3-2")
 @pytest_twisted.ensureDeferred
 async def test_other_rules_replace(servers: LoopbackServers) -> None:
     one = serve(servers, ok(RULES, ETAG), ok(ALLOW_ALL, ("ETag", '"2"')), http_response(304))
@@ -208,6 +210,7 @@ async def test_other_rules_replace(servers: LoopbackServers) -> None:
     assert stat(crawler, "robotstxt/access_count/successful") == 2
 
 
+@pytest.mark.clause("Koster 1996 3.4-2", "RFC 9111 4-3")
 @pytest_twisted.ensureDeferred
 async def test_past_its_lifetime_a_copy_is_waited_for(servers: LoopbackServers) -> None:
     one = serve(servers, ok(RULES, ETAG), ok(ALLOW_ALL))
@@ -220,6 +223,7 @@ async def test_past_its_lifetime_a_copy_is_waited_for(servers: LoopbackServers) 
     assert [etag for etag, _ in conditions(one)] == [None, '"1"']
 
 
+@pytest.mark.clause("RFC 9111 4-1", "RFC 9111 4.3.1-d1")
 @pytest_twisted.ensureDeferred
 async def test_conditions_are_for_the_url_that_gave_the_copy(servers: LoopbackServers) -> None:
     final = serve(servers, ok(RULES, ETAG, MODIFIED), http_response(304))
@@ -268,6 +272,14 @@ LIFETIMES: dict[str, tuple[list[tuple[str, str]], dict[str, Any], float]] = {
 }
 
 
+@pytest.mark.clause(
+    "Google caching-4",
+    "Koster 1996 3.4-1",
+    "Koster 1996 3.4-5",
+    "RFC 9111 3-4",
+    "RFC 9111 5.2.2-1",
+    "RFC 9309 2.4-2",
+)
 @pytest.mark.parametrize(
     ("headers", "settings", "lifetime"), LIFETIMES.values(), ids=LIFETIMES.keys()
 )
@@ -337,6 +349,7 @@ def warnings(caplog: pytest.LogCaptureFixture, level: int = logging.WARNING) -> 
     ]
 
 
+@pytest.mark.clause("RFC 9111 4.2.4-2", "RFC 9111 4.3.3-3", "RFC 9309 2.3.1.4-4", "RFC 9309 2.4-4")
 @pytest.mark.parametrize("failure", [DOWN, reset], ids=["503", "reset"])
 @pytest_twisted.ensureDeferred
 async def test_the_last_copy_is_used_while_there_is_none(
@@ -394,6 +407,7 @@ async def test_a_failed_refresh_is_noticed_by_nobody(servers: LoopbackServers) -
     await crawl(script)
 
 
+@pytest.mark.clause("RFC 9110 10.2.3-1")
 @pytest.mark.parametrize(("header", "delay"), [("600", 600), ("5", 60), ("9999999", DAY)])
 @pytest_twisted.ensureDeferred
 async def test_retry_after(servers: LoopbackServers, header: str, delay: float) -> None:
@@ -409,6 +423,7 @@ async def test_retry_after(servers: LoopbackServers, header: str, delay: float) 
     await crawl(script)
 
 
+@pytest.mark.clause("RFC 9309 2.3.1.4-1", "RFC 9309 2.3.1.4-3")
 @pytest_twisted.ensureDeferred
 async def test_without_a_copy_all_is_refused_and_after_the_grace_allowed(
     servers: LoopbackServers, caplog: pytest.LogCaptureFixture
@@ -437,6 +452,7 @@ async def test_without_a_copy_all_is_refused_and_after_the_grace_allowed(
     assert "pages of this origin are refused" in warnings(caplog)[0]
 
 
+@pytest.mark.clause("RFC 9309 2.3.1.4-d2")
 @pytest_twisted.ensureDeferred
 async def test_time_in_which_nobody_asked_is_no_outage(servers: LoopbackServers) -> None:
     one = serve(servers, DOWN)
@@ -466,6 +482,7 @@ async def test_unreachable_may_be_allowed(
     assert "are let through all the same" in warnings(caplog)[0]
 
 
+@pytest.mark.clause("RFC 9309 2.4-d1")
 @pytest_twisted.ensureDeferred
 async def test_that_there_is_none_does_not_outlive_its_lifetime(servers: LoopbackServers) -> None:
     one = serve(servers, http_response(404), DOWN)
@@ -531,6 +548,7 @@ def unreachable(answer: Verdict | int) -> bool:
     return isinstance(answer, Verdict) and answer.reason is Reason.UNREACHABLE
 
 
+@pytest.mark.clause("RFC 9309 2.4-1")
 @pytest_twisted.ensureDeferred
 async def test_another_crawl_goes_on_with_the_copy(
     servers: LoopbackServers, tmp_path: Path

@@ -13,6 +13,17 @@ BOTH = pytest.mark.parametrize("dialect", [RFC9309, GOOGLE], ids=lambda dialect:
 URL = "https://example.com/robots.txt"
 
 
+@pytest.mark.clause(
+    "Draft 2019 2.3.1.4-1",
+    "Google status-1",
+    "Google status-5",
+    "Google status-6",
+    "RFC 9111 3-2",
+    "RFC 9309 2.3.1.1-1",
+    "RFC 9309 2.3.1.3-1",
+    "RFC 9309 2.3.1.4-2",
+    "RFC 9309 2.3.1.4-d1",
+)
 @BOTH
 @pytest.mark.parametrize(
     ("statuses", "access"),
@@ -31,11 +42,13 @@ def test_what_a_status_means(statuses: list[int], access: Access, dialect: Diale
     assert results == dict.fromkeys(statuses, access)
 
 
+@pytest.mark.clause("Google status-6", "RFC 9309 2.3.1.3-1")
 def test_too_many_requests_is_a_server_error_to_google_alone() -> None:
     assert access_result(FetchResult(URL, 429), RFC9309) is Access.UNAVAILABLE
     assert access_result(FetchResult(URL, 429), GOOGLE) is Access.UNREACHABLE
 
 
+@pytest.mark.clause("Google status-2", "RFC 9309 2.3.1.2-5")
 @BOTH
 @pytest.mark.parametrize(
     ("failure", "access"),
@@ -52,11 +65,13 @@ def test_a_failure_counts_more_than_the_status_on_the_way(
     assert access_result(FetchResult(URL, status, failure=failure), dialect) is access
 
 
+@pytest.mark.clause("Google status-13", "RFC 9309 2.3.1.4-1")
 @BOTH
 def test_no_status_means_unreachable(dialect: Dialect) -> None:
     assert access_result(FetchResult(URL), dialect) is Access.UNREACHABLE
 
 
+@pytest.mark.clause("Google status-12")
 @BOTH
 @pytest.mark.parametrize("access", Access)
 def test_overrides_replace_one_status(access: Access, dialect: Dialect) -> None:
@@ -66,6 +81,7 @@ def test_overrides_replace_one_status(access: Access, dialect: Dialect) -> None:
     assert access_result(FetchResult(URL), dialect, overrides) is Access.UNREACHABLE
 
 
+@pytest.mark.clause("Google status-12", "RFC 9309 2.3.1.3-2", "RFC 9309 2.3.1.4-2")
 @BOTH
 def test_a_body_changes_nothing(dialect: Dialect) -> None:
     forbidding = FetchResult(URL, 404, b"User-agent: *\nDisallow: /\n")
@@ -74,6 +90,7 @@ def test_a_body_changes_nothing(dialect: Dialect) -> None:
     assert access_result(allowing, dialect) is Access.UNREACHABLE
 
 
+@pytest.mark.clause("RFC 9309 2.3.1.2-2")
 def test_a_redirect_that_was_followed_changes_nothing() -> None:
     result = FetchResult(URL, 200, redirects=RFC9309.max_redirects)
     assert access_result(result, RFC9309) is Access.SUCCESSFUL

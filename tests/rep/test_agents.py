@@ -16,6 +16,7 @@ from scrapy_rep.rep.dialects import GOOGLE, KOSTER1994, KOSTER1996, RFC9309, Dia
 BOTH = pytest.mark.parametrize("dialect", [RFC9309, GOOGLE], ids=lambda dialect: dialect.name)
 
 
+@pytest.mark.clause("Google agents-4", "RFC 9309 2.2-6", "RFC 9309 2.2.1-d1")
 @BOTH
 @pytest.mark.parametrize(
     ("value", "name"),
@@ -39,6 +40,7 @@ def test_a_name_ends_at_the_first_octet_that_no_token_has(
     assert group_name(value, dialect) == name
 
 
+@pytest.mark.clause("RFC 9309 2.2.1-d1")
 @BOTH
 @pytest.mark.parametrize("value", [b"", b"/1.0", b"\xe9", b".", b" foo", b"\0foo"], ids=repr)
 def test_a_name_may_be_nobodys(value: bytes, dialect: Dialect) -> None:
@@ -52,18 +54,21 @@ def test_before_there_were_tokens_a_name_is_all_of_a_value(dialect: Dialect) -> 
     assert group_name(b"Caf\xe9 Bot", dialect) == "Caf\\xe9 Bot"
 
 
+@pytest.mark.clause("Google library-6", "RFC 9309 2.2-6", "RFC 9309 2.2.1-d2")
 @BOTH
 @pytest.mark.parametrize("value", [b"*", b"* ", b"* anything", b"*\t/1", b"*\vx"], ids=repr)
 def test_an_asterisk_alone_or_before_space_is_everyone(value: bytes, dialect: Dialect) -> None:
     assert group_name(value, dialect) == EVERYONE
 
 
+@pytest.mark.clause("RFC 9309 2.2.1-d2")
 @BOTH
 @pytest.mark.parametrize("value", [b"*bot", b"**", b"*/1.0", b"*\0"], ids=repr)
 def test_an_asterisk_before_something_else_is_nobody(value: bytes, dialect: Dialect) -> None:
     assert group_name(value, dialect) == ""
 
 
+@pytest.mark.clause("Google agents-4", "RFC 9309 2.2-9")
 @pytest.mark.parametrize(
     ("value", "name", "google_name"),
     [(b"MJ12bot", "MJ12bot", "MJ"), (b"80legs", "80legs", ""), (b"a1/2", "a1", "a")],
@@ -75,6 +80,7 @@ def test_digits_belong_to_a_name_except_in_the_google_dialect(
     assert group_name(value, GOOGLE) == google_name
 
 
+@pytest.mark.clause("RFC 9309 2.2.1-6")
 @pytest.mark.parametrize(
     ("agents", "names"),
     [
@@ -90,11 +96,13 @@ def test_our_tokens_are_compared_in_lower_case_and_in_order(
     assert preferences(agents) == names
 
 
+@pytest.mark.clause("RFC 9309 2.2.1-1")
 @pytest.mark.parametrize("token", ["ExampleBot", "a", "MJ12bot", "a-b_C"])
 def test_a_token_that_a_group_can_name_is_one(token: str) -> None:
     assert check_token(token) == token
 
 
+@pytest.mark.clause("Koster 1996 3.2.1-5", "RFC 9309 2.2.1-1")
 @pytest.mark.parametrize(
     "token",
     ["", "*", "Example Bot", "ExampleBot/1.0", "Bot\n", "bőt", "Mozilla/5.0 (compatible; Bot)"],

@@ -19,11 +19,15 @@ def test_dialects_are_found_by_the_name_they_have() -> None:
     }
 
 
+@pytest.mark.clause("Koster 1996 5-2", "RFC 9309 2.5-2")
 @pytest.mark.parametrize("dialect", DIALECTS.values(), ids=lambda dialect: dialect.name)
 def test_no_dialect_reads_less_than_the_rfc_demands(dialect: Dialect) -> None:
     assert dialect.max_size is None or dialect.max_size >= MIN_PARSED_SIZE
 
 
+@pytest.mark.clause(
+    "Google caching-1", "Koster 1994 method-d2", "Koster 1996 3.4-5", "RFC 9309 2.4-3"
+)
 def test_how_long_a_copy_is_used() -> None:
     days = {name: dialect.lifetime / 86_400 for name, dialect in DIALECTS.items()}
     assert days == {"rfc9309": 1, "google": 1, "koster1996": 7, "koster1994": math.inf}

@@ -80,6 +80,47 @@ def entry(copy: StoredResponse | None = None, outage: Outage | None = None) -> C
 EXPIRES_IN_AN_HOUR = (("expires", date(NOW + HOUR)),)
 
 
+@pytest.mark.clause(
+    "Google caching-1",
+    "Google caching-4",
+    "Koster 1994 method-d2",
+    "Koster 1996 3.4-3",
+    "Koster 1996 3.4-4",
+    "Koster 1996 3.4-5",
+    "RFC 9110 5.6.7-1",
+    "RFC 9110 6.6.1-1",
+    "RFC 9111 1.2.2-1",
+    "RFC 9111 1.2.2-2",
+    "RFC 9111 3-4",
+    "RFC 9111 3-5",
+    "RFC 9111 4-2",
+    "RFC 9111 4.2-2",
+    "RFC 9111 4.2-5",
+    "RFC 9111 4.2.1-1",
+    "RFC 9111 4.2.1-2",
+    "RFC 9111 4.2.1-3",
+    "RFC 9111 4.2.1-4",
+    "RFC 9111 4.2.1-5",
+    "RFC 9111 4.2.1-6",
+    "RFC 9111 4.2.2-1",
+    "RFC 9111 4.2.2-2",
+    "RFC 9111 4.2.3-1",
+    "RFC 9111 4.2.3-2",
+    "RFC 9111 5.1-1",
+    "RFC 9111 5.1-2",
+    "RFC 9111 5.2-1",
+    "RFC 9111 5.2-2",
+    "RFC 9111 5.2.2-1",
+    "RFC 9111 5.2.2-4",
+    "RFC 9111 5.2.2-5",
+    "RFC 9111 5.2.2-9",
+    "RFC 9111 5.2.2-10",
+    "RFC 9111 5.2.3-1",
+    "RFC 9111 5.3-1",
+    "RFC 9111 5.3-2",
+    "RFC 9309 2.4-2",
+    "RFC 9309 2.4-3",
+)
 @pytest.mark.parametrize(
     ("headers", "rfc9309", "google", "koster1996"),
     [
@@ -183,18 +224,21 @@ def test_lifetime(headers: Headers, rfc9309: float, google: float, koster1996: f
     assert found == [rfc9309, google, koster1996, math.inf]
 
 
+@pytest.mark.clause("RFC 9111 3-6", "RFC 9111 4.2.1-d1")
 @pytest.mark.parametrize("status", [200, 204, 403, 404, 410, 429])
 def test_headers_count_whatever_the_status(status: int) -> None:
     short = copy(status, headers=(("cache-control", "max-age=600"),))
     assert lifetime(short, RFC9309, BOUNDS) == 600
 
 
+@pytest.mark.clause("RFC 9111 4.2.1-d2")
 def test_headers_of_a_redirect_that_is_not_followed_do_not_count() -> None:
     for failure in (Failure.TOO_MANY_REDIRECTS, Failure.REDIRECT_TO_OTHER_SCHEME):
         looping = copy(302, headers=(("cache-control", "max-age=600"),), failure=failure)
         assert lifetime(looping, RFC9309, BOUNDS) == DAY
 
 
+@pytest.mark.clause("Google caching-4", "RFC 9111 4.2.1-2", "RFC 9309 2.4-3")
 @pytest.mark.parametrize(
     ("max_age_header", "min_age", "max_age", "dialect", "expected"),
     [
@@ -232,6 +276,7 @@ def test_bounds(
     assert lifetime(copy(headers=headers), dialect, bounds) == expected
 
 
+@pytest.mark.clause("RFC 9111 4.2.1-6", "RFC 9111 5.2.2-4")
 @pytest.mark.parametrize(
     "headers",
     [
@@ -245,11 +290,13 @@ def test_what_is_stale_at_once_is_used_once(headers: Headers) -> None:
     assert lifetime(copy(headers=headers), RFC9309, Bounds(min_age=0)) == 0.001
 
 
+@pytest.mark.clause("RFC 9111 4.2-1", "RFC 9111 4.2.3-3")
 def test_a_copy_is_fresh_from_when_it_was_confirmed() -> None:
     confirmed = StoredResponse(FetchResult(URL, 200), fetched_at=NOW - DAY, confirmed_at=NOW - HOUR)
     assert fresh_until(confirmed, RFC9309, BOUNDS) == NOW + 23 * HOUR
 
 
+@pytest.mark.clause("Koster 1994 method-d2")
 @pytest.mark.parametrize(
     ("age", "standing"),
     [(0, Freshness.FRESH), (HOUR, Freshness.FRESH), (HOUR + 1, Freshness.STALE)],
@@ -265,6 +312,7 @@ def test_an_infinite_lifetime_is_the_crawl(age: float, standing: Freshness) -> N
 # -- retries --------------------------------------------------------------------
 
 
+@pytest.mark.clause("Google status-7", "Google status-8")
 @pytest.mark.parametrize(
     ("attempts", "delay"),
     [
@@ -296,6 +344,7 @@ def test_retry_bounds(
     assert retry_at(outage(attempts=attempts), bounds) == NOW + delay
 
 
+@pytest.mark.clause("Google status-8", "RFC 9110 10.2.3-1", "RFC 9110 10.2.3-2")
 @pytest.mark.parametrize(
     ("headers", "attempts", "delay"),
     [
@@ -332,6 +381,7 @@ IF_NONE_MATCH = ("If-None-Match", '"v1"')
 IF_MODIFIED_SINCE = ("If-Modified-Since", date(NOW - DAY))
 
 
+@pytest.mark.clause("Google location-4", "RFC 9111 4.3.1-2", "RFC 9111 4.3.1-3")
 @pytest.mark.parametrize(
     ("headers", "expected"),
     [
@@ -382,6 +432,7 @@ def test_a_file_from_before_an_outage_can_be_confirmed() -> None:
     assert validators(entry(copy(headers=(ETAG,)), outage())) == (IF_NONE_MATCH,)
 
 
+@pytest.mark.clause("RFC 9111 4.3.4-1")
 def test_after_a_304_that_did_not_fit_the_whole_file_is_asked_for() -> None:
     unfit = Outage(FetchResult(URL, 304), NOW, NOW, 1)
     assert validators(entry(copy(headers=(ETAG,)), unfit)) == ()
@@ -401,6 +452,7 @@ def updated(
     return update(known, ORIGIN, result, access, NOW, conditional=conditional)
 
 
+@pytest.mark.clause("Draft 2019 2.3.1.3-1", "RFC 9111 3-6", "RFC 9111 4.3.3-2")
 @pytest.mark.parametrize(
     "result",
     [
@@ -417,6 +469,7 @@ def test_an_answer_is_all_that_is_known(known: CacheEntry | None, result: FetchR
     assert updated(known, result) == CacheEntry(ORIGIN, StoredResponse(result, NOW, NOW))
 
 
+@pytest.mark.clause("RFC 9111 3-2")
 def test_an_outage_begins() -> None:
     result = FetchResult(URL, 503)
     began = Outage(result, since=NOW, last_at=NOW, attempts=1)
@@ -448,6 +501,7 @@ def test_attempts_are_numbers_that_a_store_can_keep(attempts: int, after: int) -
     assert learned_outage.attempts == after
 
 
+@pytest.mark.clause("RFC 9111 3-3", "RFC 9111 3.2-1", "RFC 9111 4.3.3-1", "RFC 9111 4.3.4-4")
 def test_a_304_confirms_and_updates_headers() -> None:
     file = FetchResult(
         URL,
@@ -474,6 +528,7 @@ def test_a_304_confirms_and_updates_headers() -> None:
     assert updated(known, answer, conditional=True) == entry(confirmed)
 
 
+@pytest.mark.clause("RFC 9111 3.2-1")
 def test_a_304_without_headers_leaves_the_lifetime_as_it_was() -> None:
     known = entry(copy(age=DAY, headers=(ETAG, ("cache-control", "max-age=600"))))
     after = updated(known, FetchResult(URL, 304), conditional=True)
@@ -488,6 +543,9 @@ def test_a_file_is_never_confirmed_before_it_was_fetched() -> None:
     assert (after.copy.fetched_at, after.copy.confirmed_at) == (NOW, NOW)
 
 
+@pytest.mark.clause(
+    "RFC 9110 8.8.3.2-1", "RFC 9111 4.3.4-1", "RFC 9111 4.3.4-2", "RFC 9111 4.3.4-3"
+)
 @pytest.mark.parametrize(
     ("held", "answered", "confirms"),
     [
@@ -511,6 +569,7 @@ def test_a_304_with_another_etag_is_about_another_file(
         assert after.copy == known.copy
 
 
+@pytest.mark.clause("RFC 9110 15.4.5-1", "RFC 9111 4-1")
 @pytest.mark.parametrize(
     ("known", "result", "conditional"),
     [
@@ -547,6 +606,7 @@ def test_a_304_that_confirms_is_no_matter_of_overrides() -> None:
     assert after == entry(replace(copy(), fetched_at=NOW - HOUR))
 
 
+@pytest.mark.clause("RFC 9111 3.1-1")
 def test_kept_headers_are_those_that_are_read() -> None:
     assert {"cache-control", "expires", "age", "date"} <= KEPT_HEADERS
     assert {"etag", "last-modified", "retry-after"} <= KEPT_HEADERS
@@ -732,11 +792,17 @@ def seen(
     return in_short(evaluate(known, dialect, overrides, bounds, NOW + after))
 
 
+@pytest.mark.clause(
+    "RFC 9111 4-3", "RFC 9111 4.2-1", "RFC 9309 2.3.1.4-3", "RFC 9309 2.3.1.4-4", "RFC 9309 2.4-d1"
+)
 @pytest.mark.parametrize("known", KNOWN)
 def test_what_is_known_now(known: str) -> None:
     assert seen(KNOWN[known]) == KNOWN_NOW[known]
 
 
+@pytest.mark.clause(
+    "Draft 2019 2.3.1.3-1", "RFC 9111 4.2.4-2", "RFC 9309 2.3.1.4-3", "RFC 9309 2.4-4"
+)
 @pytest.mark.parametrize(("known", "result", "life"), TRANSITIONS)
 def test_transition(known: str, result: str, life: str) -> None:
     after = updated(KNOWN[known], RESULTS[result], conditional=result == "304")
@@ -770,6 +836,7 @@ KEPT_OUT: dict[str, CacheEntry | None] = {
 }
 
 
+@pytest.mark.clause("Koster 1996 3.1-7")
 @pytest.mark.parametrize(
     ("known", "now", "after_200", "after_403", "after_404", "after_429", "after_503"),
     [
@@ -954,6 +1021,7 @@ def test_a_failure_of_last_month_and_one_of_today_are_an_outage_of_a_month() -> 
 # -- times that cannot be -------------------------------------------------------
 
 
+@pytest.mark.clause("RFC 9111 4-6")
 @pytest.mark.parametrize(
     ("known", "expected"),
     [

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_rep.rep.dialects import KOSTER1994
+from scrapy_rep.rep.access import Failure, FetchResult, access_result
+from scrapy_rep.rep.dialects import KOSTER1994, Access
 from scrapy_rep.rep.robotstxt import RobotsTxt
 from scrapy_rep.rep.verdict import Reason, Verdict
 
@@ -49,6 +50,15 @@ Disallow: /
 """
 
 
+@pytest.mark.clause(
+    "Koster 1994 format-2",
+    "Koster 1994 format-5",
+    "Koster 1994 disallow-5",
+    "Koster 1994 disallow-d4",
+    "Koster 1994 examples-1",
+    "Koster 1994 examples-2",
+    "Koster 1994 examples-3",
+)
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=repr)
 @pytest.mark.parametrize(
     ("body", "agent", "path", "line"),
@@ -75,6 +85,7 @@ def test_the_examples(body: str, agent: str, path: str, line: int, end: str) -> 
     assert (found.line, found.allowed) == (line, line == 0)
 
 
+@pytest.mark.clause("Koster 1994 empty-1")
 @pytest.mark.parametrize("body", ["", "\n", "# nothing\n"], ids=repr)
 def test_an_empty_file_is_as_none(body: str) -> None:
     # "all robots will consider themselves welcome"
@@ -84,6 +95,26 @@ def test_an_empty_file_is_as_none(body: str) -> None:
 # -- User-agent ------------------------------------------------------------------------
 
 
+@pytest.mark.clause("Koster 1994 method-d1")
+def test_without_a_file_everything_is_allowed() -> None:
+    url = "http://www.example.com/robots.txt"
+    results = [FetchResult(url, status) for status in (None, 100, 301, 304, 401, 403, 404, 500)]
+    results += [FetchResult(url, failure=failure) for failure in Failure]
+    found = {access_result(result, KOSTER1994) for result in results}
+    assert found == {Access.UNAVAILABLE}
+
+
+@pytest.mark.clause("Koster 1994 method-d3")
+def test_the_robots_txt_itself_is_allowed() -> None:
+    assert verdict(THIRD, "/robots.txt").reason is Reason.ROBOTS_TXT_ITSELF
+
+
+@pytest.mark.clause(
+    "Koster 1994 user-agent-1",
+    "Koster 1994 user-agent-4",
+    "Koster 1994 user-agent-5",
+    "Koster 1994 user-agent-d1",
+)
 @pytest.mark.parametrize(
     "name",
     [
@@ -100,11 +131,13 @@ def test_our_name_is_looked_for_in_the_value(name: str) -> None:
     assert not allowed(f"User-agent: {name}\nDisallow: /\n", "/", "CyberMapper")
 
 
+@pytest.mark.clause("Koster 1994 user-agent-d1")
 @pytest.mark.parametrize("name", ["cyber", "mapper", "cyber mapper", "", "*bot", "c"])
 def test_the_value_is_not_looked_for_in_our_name(name: str) -> None:
     assert allowed(f"User-agent: {name}\nDisallow: /\n", "/")
 
 
+@pytest.mark.clause("Koster 1994 format-7", "Koster 1994 user-agent-2")
 def test_several_names_of_one_record() -> None:
     body = "User-agent: onebot\nUser-agent: otherbot\nDisallow: /a\n"
     assert [verdict(body, "/a", agent).line for agent in ("onebot", "otherbot", "third")] == [
@@ -114,6 +147,7 @@ def test_several_names_of_one_record() -> None:
     ]
 
 
+@pytest.mark.clause("Koster 1994 user-agent-6")
 @pytest.mark.parametrize("star_first", [True, False])
 def test_the_default_record_is_for_robots_that_matched_no_other(star_first: bool) -> None:
     records = ["User-agent: *\nDisallow: /\n", "User-agent: cybermapper\nDisallow: /a\n"]
@@ -123,6 +157,29 @@ def test_the_default_record_is_for_robots_that_matched_no_other(star_first: bool
     assert not allowed(body, "/b", "otherbot")
 
 
+@pytest.mark.clause("Koster 1994 user-agent-7")
+def test_several_default_records_are_combined() -> None:
+    # "It is not allowed to have multiple such records"
+    body = "User-agent: *\nDisallow: /a\n\nUser-agent: *\nDisallow: /b\n"
+    assert [verdict(body, path).line for path in ("/a", "/b", "/c")] == [2, 5, 0]
+
+
+@pytest.mark.clause("Koster 1994 format-d1")
+def test_a_user_agent_line_after_a_disallow_starts_a_record() -> None:
+    body = "User-agent: onebot\nDisallow: /a\nUser-agent: cybermapper\nDisallow: /b\n"
+    assert [verdict(body, path).line for path in ("/a", "/b")] == [0, 4]
+    assert [verdict(body, path, "onebot").line for path in ("/a", "/b")] == [2, 0]
+
+
+@pytest.mark.clause("Koster 1994 format-7", "Koster 1994 disallow-6")
+@pytest.mark.parametrize("between", ["\n", "Allow: /\n\n", "Sitemap: http://a/\n\n"], ids=repr)
+def test_a_record_without_disallow_is_not_a_record(between: str) -> None:
+    # "At least one Disallow field needs to be present in a record": so we are not named.
+    body = f"User-agent: cybermapper\n{between}User-agent: *\nDisallow: /\n"
+    assert not allowed(body, "/")
+
+
+@pytest.mark.clause("Koster 1994 user-agent-d2")
 def test_records_that_name_us_are_one_in_file_order() -> None:
     # The document does not say; see docs/dialects.rst.
     body = "User-agent: cybermapper\nDisallow: /a\n\nUser-agent: Cybermapper/2\nDisallow: /b\n"
@@ -132,6 +189,13 @@ def test_records_that_name_us_are_one_in_file_order() -> None:
 # -- Disallow --------------------------------------------------------------------------
 
 
+@pytest.mark.clause(
+    "Koster 1994 disallow-1",
+    "Koster 1994 disallow-2",
+    "Koster 1994 disallow-3",
+    "Koster 1994 disallow-4",
+    "Koster 1994 disallow-d2",
+)
 @pytest.mark.parametrize(
     ("value", "path", "matches"),
     [
@@ -158,6 +222,16 @@ def test_any_url_that_starts_with_the_value(value: str, path: str, matches: bool
     assert allowed(f"User-agent: *\nDisallow: {value}\n", path) is not matches
 
 
+@pytest.mark.clause("Koster 1994 disallow-d1")
+@pytest.mark.parametrize("empty_first", [True, False])
+def test_an_empty_disallow_takes_nothing_back(empty_first: bool) -> None:
+    lines = ["Disallow:", "Disallow: /a"]
+    body = "\n".join(["User-agent: *", *(lines if empty_first else lines[::-1])])
+    assert not allowed(body, "/a")
+    assert allowed(body, "/b")
+
+
+@pytest.mark.clause("Koster 1994 format-8", "Koster 1996 4.1-1")
 @pytest.mark.parametrize("allow", ["Allow: /a", "Allow: /", "allow: /a/b", "Allow:"])
 @pytest.mark.parametrize("allow_first", [True, False])
 def test_allow_is_an_unrecognised_header(allow: str, allow_first: bool) -> None:
@@ -166,6 +240,7 @@ def test_allow_is_an_unrecognised_header(allow: str, allow_first: bool) -> None:
     assert (found.allowed, found.line) == (False, 3 if allow_first else 2)
 
 
+@pytest.mark.clause("Koster 1994 format-d2")
 def test_allow_makes_no_record() -> None:
     body = "User-agent: cybermapper\nAllow: /\nUser-agent: otherbot\nDisallow: /\n"
     # The first record has no rule yet when the second agent comes: one record.
@@ -173,6 +248,7 @@ def test_allow_makes_no_record() -> None:
     assert not allowed(body, "/", "otherbot")
 
 
+@pytest.mark.clause("Koster 1994 disallow-5", "Koster 1994 disallow-d4")
 @pytest.mark.parametrize(
     "rules", ["", "Disallow: /b\n", "Disallow:\n", "Disallow: # nothing\n", "Allow: /b\n"]
 )
@@ -185,6 +261,7 @@ def test_no_match_means_allowed(rules: str) -> None:
 # -- lines -----------------------------------------------------------------------------
 
 
+@pytest.mark.clause("Koster 1994 format-6")
 @pytest.mark.parametrize("comment", ["#", "# comment", " \t# comment"], ids=repr)
 @pytest.mark.parametrize("place", [1, 2, 3, 4])
 def test_a_comment_alone_is_no_record_boundary(comment: str, place: int) -> None:
@@ -196,6 +273,7 @@ def test_a_comment_alone_is_no_record_boundary(comment: str, place: int) -> None
         assert not allowed("\n".join(lines), "/b", agent)
 
 
+@pytest.mark.clause("Koster 1994 format-1", "Koster 1994 format-2", "Koster 1994 user-agent-3")
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"], ids=repr)
 @pytest.mark.parametrize("blank", ["", " ", "\t"], ids=repr)
 def test_blank_lines_end_records(end: str, blank: str) -> None:
@@ -203,11 +281,13 @@ def test_blank_lines_end_records(end: str, blank: str) -> None:
     assert [verdict(end.join(lines), path).line for path in ("/a", "/b")] == [2, 0]
 
 
+@pytest.mark.clause("Koster 1994 format-8")
 @pytest.mark.parametrize("other", ["Sitemap: http://a/", "Crawl-delay: 1", "x: y", "nonsense"])
 def test_unrecognised_headers_are_ignored(other: str) -> None:
     assert not allowed(f"User-agent: cybermapper\n{other}\nDisallow: /a\n{other}\n", "/a")
 
 
+@pytest.mark.clause("Koster 1994 format-3", "Koster 1994 format-4", "Koster 1994 format-5")
 @pytest.mark.parametrize(
     "line", ["DISALLOW: /a", "disallow:/a", "Disallow: /a \t", "Disallow: /a#c"]
 )

@@ -47,6 +47,7 @@ def test_a_line_alone_is_what_it_is_among_all(body: bytes, dialect: Dialect) -> 
     assert [lines[index] for index in range(len(all_lines))] == all_lines
 
 
+@pytest.mark.clause("Google format-1", "RFC 9309 2.2-12")
 @BOTH
 @pytest.mark.parametrize(
     "end", [b"\n", b"\r", b"\r\n"], ids=["line feed", "carriage return", "both"]
@@ -55,6 +56,7 @@ def test_each_line_end_of_the_grammar_ends_one_line(end: bytes, dialect: Dialect
     assert read(b"allow: /a" + end + b"allow: /b", dialect) == [A, B]
 
 
+@pytest.mark.clause("RFC 9309 2.2-1")
 @BOTH
 def test_line_ends_may_be_mixed_and_blank_lines_count(dialect: Dialect) -> None:
     body = b"\nallow: /a\r\rallow: /b\n\rallow: /c\r\n\r\nallow: /d"
@@ -62,6 +64,7 @@ def test_line_ends_may_be_mixed_and_blank_lines_count(dialect: Dialect) -> None:
     assert numbers == [2, 4, 6, 8]
 
 
+@pytest.mark.clause("RFC 9309 2.2-12")
 @BOTH
 @pytest.mark.parametrize(
     "separator",
@@ -73,6 +76,7 @@ def test_no_other_control_or_separator_splits_a_line(separator: bytes, dialect: 
     assert read(b"allow: " + value, dialect) == [(1, Field.ALLOW, value)]
 
 
+@pytest.mark.clause("RFC 9309 2.2-14", "RFC 9309 3-3")
 def test_nul_is_an_octet_like_any_other() -> None:
     assert read(b"allow: /a\0b") == [(1, Field.ALLOW, b"/a\0b")]
 
@@ -81,6 +85,7 @@ def test_nul_ends_a_line_in_the_google_dialect_as_it_ends_strings_in_c() -> None
     assert read(b"allow: /a\0b\nallow: /b", GOOGLE) == [A, B]
 
 
+@pytest.mark.clause("RFC 9309 2.2-11")
 @BOTH
 def test_the_last_line_needs_no_end(dialect: Dialect) -> None:
     assert read(b"allow: /a", dialect) == read(b"allow: /a\n", dialect) == [A]
@@ -89,12 +94,14 @@ def test_the_last_line_needs_no_end(dialect: Dialect) -> None:
 # -- byte order marks -----------------------------------------------------------
 
 
+@pytest.mark.clause("Google format-2", "RFC 9309 2.2-d1")
 @BOTH
 @pytest.mark.parametrize("octets", [1, 2, 3])
 def test_a_utf8_mark_is_skipped_whole_or_in_part(octets: int, dialect: Dialect) -> None:
     assert read(codecs.BOM_UTF8[:octets] + b"allow: /a", dialect) == [A]
 
 
+@pytest.mark.clause("RFC 9309 2.2-d1")
 @BOTH
 def test_a_mark_is_skipped_at_the_start_of_the_file_only_and_once(dialect: Dialect) -> None:
     mark = codecs.BOM_UTF8
@@ -108,6 +115,7 @@ def test_a_mark_is_skipped_at_the_start_of_the_file_only_and_once(dialect: Diale
     ids=["little endian", "big endian"],
 )
 class TestUTF16:
+    @pytest.mark.clause("RFC 9309 2.2.2-22")
     def test_is_decoded_where_a_mark_says_so(self, mark: bytes, encoding: str) -> None:
         body = mark + "allow: /é\r\nallow: /b".encode(encoding)
         assert read(body) == [(1, Field.ALLOW, "/é".encode()), B]
@@ -155,6 +163,16 @@ class TestUTF16:
 # -- comments and space ---------------------------------------------------------
 
 
+@pytest.mark.clause(
+    "Google syntax-1",
+    "Google syntax-2",
+    "Google syntax-3",
+    "RFC 9309 2.2-3",
+    "RFC 9309 2.2-4",
+    "RFC 9309 2.2-10",
+    "RFC 9309 2.2-11",
+    "RFC 9309 2.2-13",
+)
 @BOTH
 @pytest.mark.parametrize(
     "line",
@@ -175,6 +193,7 @@ def test_comments_and_space_and_case_make_no_difference(line: bytes, dialect: Di
     assert read(line, dialect) == [A]
 
 
+@pytest.mark.clause("Google format-2", "Google syntax-3", "RFC 9309 2.2-10", "RFC 9309 2.3.1.5-2")
 @BOTH
 @pytest.mark.parametrize(
     "line", [b"", b"   ", b"# allow: /a", b"  #", b"allow", b": /a", b" : ", b"a b c", b"\v"]
@@ -183,18 +202,21 @@ def test_a_line_without_a_key_is_no_record(line: bytes, dialect: Dialect) -> Non
     assert read(line, dialect) == []
 
 
+@pytest.mark.clause("RFC 9309 2.2-8")
 @BOTH
 @pytest.mark.parametrize("line", [b"disallow:", b"disallow: ", b"disallow: # all"], ids=repr)
 def test_a_value_may_be_empty(line: bytes, dialect: Dialect) -> None:
     assert read(line, dialect) == [(1, Field.DISALLOW, b"")]
 
 
+@pytest.mark.clause("Google syntax-1")
 @BOTH
 def test_only_the_first_colon_separates(dialect: Dialect) -> None:
     record = (1, Field.SITEMAP, b"https://example.com/map")
     assert read(b"sitemap: https://example.com/map", dialect) == [record]
 
 
+@pytest.mark.clause("Google format-4", "RFC 9309 2.2-14")
 @BOTH
 def test_octets_that_are_not_utf8_stay(dialect: Dialect) -> None:
     assert read(b"disallow: /\xe9\xff", dialect) == [(1, Field.DISALLOW, b"/\xe9\xff")]
@@ -219,6 +241,9 @@ KEYS = [
 ]
 
 
+@pytest.mark.clause(
+    "Draft 2019 2.2-1", "Google syntax-4", "Google library-2", "RFC 9309 2.1-1", "RFC 9309 2.2-d2"
+)
 @BOTH
 @pytest.mark.parametrize(("key", "field"), KEYS, ids=[key.decode() for key, _ in KEYS])
 def test_keys_and_the_typos_that_are_forgiven(key: bytes, field: Field, dialect: Dialect) -> None:
@@ -226,12 +251,14 @@ def test_keys_and_the_typos_that_are_forgiven(key: bytes, field: Field, dialect:
     assert read(key.upper() + b":x", dialect) == [(1, field, b"x")]
 
 
+@pytest.mark.clause("Google library-1", "RFC 9309 2.2-d2")
 @pytest.mark.parametrize(("key", "field"), KEYS, ids=[key.decode() for key, _ in KEYS])
 def test_a_key_counts_by_prefix_in_the_google_dialect_alone(key: bytes, field: Field) -> None:
     assert read(key + b"ed: x") == [(1, Field.UNKNOWN, b"x")]
     assert read(key + b"ed: x", GOOGLE) == [(1, field, b"x")]
 
 
+@pytest.mark.clause("RFC 9309 2.2-d2")
 @BOTH
 @pytest.mark.parametrize(
     "key",
@@ -241,12 +268,14 @@ def test_other_keys_are_other_records(key: bytes, dialect: Dialect) -> None:
     assert read(key + b": x", dialect) == [(1, Field.UNKNOWN, b"x")]
 
 
+@pytest.mark.clause("Draft 2019 2.2-1", "Google library-3", "RFC 9309 2.2-d2")
 @BOTH
 @pytest.mark.parametrize("line", [b"allow /a", b"allow\t/a", b"allow \t /a", b" allow /a # b"])
 def test_a_missing_colon_is_forgiven_between_two_words(line: bytes, dialect: Dialect) -> None:
     assert read(line, dialect) == [A]
 
 
+@pytest.mark.clause("Google library-3", "RFC 9309 2.2-d2")
 @BOTH
 @pytest.mark.parametrize("line", [b"allow /a /b", b"user agent x", b"allow"])
 def test_a_missing_colon_is_not_forgiven_otherwise(line: bytes, dialect: Dialect) -> None:
@@ -298,11 +327,13 @@ def test_a_line_may_have_any_length() -> None:
     assert read(b"allow: " + value) == [(1, Field.ALLOW, value)]
 
 
+@pytest.mark.clause("Google library-5")
 def test_the_google_dialect_reads_16663_octets_of_a_line() -> None:
     line = b"allow: /" + b"a" * 20_000
     assert read(line, GOOGLE) == [(1, Field.ALLOW, line[len(b"allow: ") : 16_663])]
 
 
+@pytest.mark.clause("RFC 9309 2.5-d1")
 @pytest.mark.parametrize(
     ("body", "max_size", "kept"),
     [
@@ -340,5 +371,6 @@ def test_the_line_that_the_cut_falls_into_is_left_out(
     assert within_limit(body, max_size) == kept
 
 
+@pytest.mark.clause("Draft 2019 2.5-1", "RFC 9309 2.5-2")
 def test_the_smallest_limit_that_the_rfc_permits() -> None:
     assert MIN_PARSED_SIZE == 512_000

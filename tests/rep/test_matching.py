@@ -89,6 +89,27 @@ PATTERNS: list[tuple[str, str, str]] = [
 ]
 
 
+@pytest.mark.clause(
+    "Google disallow-1",
+    "Google matching-1",
+    "Google matching-3",
+    "Google matching-4",
+    "Google path-rows-1",
+    "Google path-rows-2",
+    "Google path-rows-3",
+    "Google path-rows-4",
+    "Google path-rows-5",
+    "Google path-rows-6",
+    "Google path-rows-7",
+    "Google path-rows-8",
+    "Google path-rows-9",
+    "RFC 9309 2.2-7",
+    "RFC 9309 2.2.2-1",
+    "RFC 9309 2.2.2-2",
+    "RFC 9309 2.2.2-15",
+    "RFC 9309 2.2.3-2",
+    "RFC 9309 2.2.3-3",
+)
 @BOTH
 @pytest.mark.parametrize(
     ("pattern", "path"),
@@ -98,6 +119,24 @@ def test_a_pattern_matches(pattern: str, path: str, dialect: Dialect) -> None:
     assert deciding_line(path, f"disallow {pattern}", dialect=dialect) == 1
 
 
+@pytest.mark.clause(
+    "Google syntax-8",
+    "Google syntax-9",
+    "Google disallow-4",
+    "Google matching-4",
+    "Google path-rows-3",
+    "Google path-rows-4",
+    "Google path-rows-5",
+    "Google path-rows-6",
+    "Google path-rows-7",
+    "Google path-rows-8",
+    "Google path-rows-9",
+    "RFC 9309 2.2-7",
+    "RFC 9309 2.2.2-2",
+    "RFC 9309 2.2.2-3",
+    "RFC 9309 2.2.2-4",
+    "RFC 9309 2.2.2-15",
+)
 @BOTH
 @pytest.mark.parametrize(
     ("pattern", "path"),
@@ -107,6 +146,15 @@ def test_a_pattern_does_not_match(pattern: str, path: str, dialect: Dialect) -> 
     assert deciding_line(path, f"disallow {pattern}", dialect=dialect) == 0
 
 
+@pytest.mark.clause(
+    "Google allow-1",
+    "Google precedence-rows-1",
+    "Google precedence-rows-2",
+    "Google precedence-rows-3",
+    "Google precedence-rows-4",
+    "Google precedence-rows-5",
+    "Google precedence-rows-6",
+)
 @BOTH
 @pytest.mark.parametrize(
     ("path", "rules", "allowed"),
@@ -131,6 +179,14 @@ def test_googles_order_of_precedence(
 # -- which of several ------------------------------------------------------------------
 
 
+@pytest.mark.clause(
+    "Google precedence-1",
+    "Google precedence-2",
+    "RFC 9309 2.2.2-5",
+    "RFC 9309 2.2.2-6",
+    "RFC 9309 2.2.2-7",
+    "RFC 9309 2.2.2-8",
+)
 @BOTH
 @pytest.mark.parametrize(
     ("rules", "line"),
@@ -165,6 +221,7 @@ def test_most_octets_then_allow_then_the_earlier_line(
     assert deciding_line("/a/b", *rules, dialect=dialect) == line
 
 
+@pytest.mark.clause("RFC 9309 2.2.2-6")
 def test_octets_are_counted_in_the_form_that_is_compared() -> None:
     # "/é" is "/%C3%A9", of seven octets; "/%63*" is "/c*", of three.
     assert deciding_line("/é1", "allow /*1", "disallow /\xc3\xa9") == 2
@@ -174,6 +231,7 @@ def test_octets_are_counted_in_the_form_that_is_compared() -> None:
 # -- percent-encoding and special characters --------------------------------------------
 
 
+@pytest.mark.clause("RFC 9309 2.2.3-5", "RFC 9309 2.2.3-6")
 @pytest.mark.parametrize(
     ("pattern", "url"),
     [
@@ -200,6 +258,7 @@ def test_patterns_match_urls_in_another_spelling(pattern: str, url: str) -> None
     assert deciding_line(url, f"disallow {pattern}") == 1
 
 
+@pytest.mark.clause("RFC 9309 2.2.2-12", "RFC 9309 2.2.2-14")
 @pytest.mark.parametrize(
     ("pattern", "url"),
     [
@@ -221,6 +280,7 @@ def test_reserved_characters_and_other_encodings_are_not_made_equal(pattern: str
 # -- index pages ------------------------------------------------------------------------
 
 
+@pytest.mark.clause("Google library-9", "RFC 9309 2.2.2-d6")
 @BOTH
 @pytest.mark.parametrize("page", ["index.htm", "index.html", "index.htmx"])
 def test_allowing_an_index_page_allows_its_directory(page: str, dialect: Dialect) -> None:
@@ -231,6 +291,7 @@ def test_allowing_an_index_page_allows_its_directory(page: str, dialect: Dialect
     assert deciding_line("/a", *rules, dialect=dialect) == 1
 
 
+@pytest.mark.clause("Google library-9", "RFC 9309 2.2.2-d6")
 @BOTH
 @pytest.mark.parametrize(
     "rule", ["disallow /a/index.html", "allow /a/index.php", "allow /a/index.html/b"]
@@ -242,11 +303,13 @@ def test_no_other_rule_stands_for_a_directory(rule: str, dialect: Dialect) -> No
 # -- rules without a value ---------------------------------------------------------------
 
 
+@pytest.mark.clause("RFC 9309 2.2-8")
 @pytest.mark.parametrize("rule", ["allow ", "disallow "])
 def test_a_rule_without_a_value_is_no_rule(rule: str) -> None:
     assert deciding_line("/a", rule) == 0
 
 
+@pytest.mark.clause("Google syntax-6")
 @pytest.mark.parametrize("rule", ["allow ", "disallow "])
 def test_a_rule_without_a_value_decides_where_nothing_does_in_the_google_dialect(
     rule: str,
@@ -257,6 +320,7 @@ def test_a_rule_without_a_value_decides_where_nothing_does_in_the_google_dialect
     assert deciding_line("/a", rule, "disallow /", dialect=GOOGLE) == 2
 
 
+@pytest.mark.clause("RFC 9309 2.2.2-9")
 @BOTH
 def test_no_rules_decide_nothing(dialect: Dialect) -> None:
     assert deciding_line("/a", dialect=dialect) == 0
@@ -309,6 +373,7 @@ def assert_as_a_loop_would(
         assert decide(rules, path, dialect, index) == plain_decide(rules, path, dialect)
 
 
+@pytest.mark.clause("RFC 9309 2.2.2-5")
 @pytest.mark.once
 @given(dialect=ANY_DIALECT, drawn=_RULES, tails=st.lists(_PATHS, min_size=1, max_size=4))
 @settings(max_examples=1500)

@@ -34,6 +34,7 @@ def use(*purposes: tuple[str, bool], path: str | None = None) -> UsagePreference
 NO_TRAINING = ("train-ai", False)
 
 
+@pytest.mark.clause("RFC 9309 2.2-5", "RFC 9309 2.2.4-1")
 @pytest.mark.parametrize(
     ("line", "value"),
     [
@@ -77,6 +78,7 @@ def test_a_value_in_the_type_of_its_field(line: str, value: object) -> None:
     assert (record.value, record.problem) == (value, "")
 
 
+@pytest.mark.clause("Google sitemap-3", "RFC 9309 2.2.4-2")
 @pytest.mark.parametrize(
     "line",
     [
@@ -183,6 +185,7 @@ def test_allow_is_an_unknown_field_where_there_are_no_allow_lines() -> None:
     assert delay.agents == (AgentLine("a", 1), AgentLine("b", 3))
 
 
+@pytest.mark.clause("RFC 9309 2.2.4-d2")
 @pytest.mark.parametrize("dialect", DIALECTS.values(), ids=lambda dialect: dialect.name)
 def test_records_are_about_the_user_agent_lines_above_them_in_their_group(dialect: Dialect) -> None:
     body = (

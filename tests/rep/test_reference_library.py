@@ -25,6 +25,7 @@ googlebot = pytest.importorskip(
 EXAMPLES = int(os.environ.get("REP_REFERENCE_EXAMPLES", "10000"))
 
 
+@pytest.mark.clause("Google library-11")
 @pytest.mark.once
 @given(st.binary(min_size=SEED_SIZE, max_size=SEED_SIZE).map(generated))
 @example(

@@ -34,6 +34,14 @@ ROWS = [
 ]
 
 
+@pytest.mark.clause(
+    "RFC 9309 2.2.2-11",
+    "RFC 9309 2.2.2-13",
+    "RFC 9309 2.2.2-16",
+    "RFC 9309 2.2.2-18",
+    "RFC 9309 2.2.2-19",
+    "RFC 9309 2.2.2-20",
+)
 @pytest.mark.parametrize(("pattern", "url"), [(a, b) for row in ROWS for a in row for b in row])
 def test_the_table_of_percent_encoding(pattern: str, url: str) -> None:
     assert matches(pattern, url)
@@ -41,6 +49,7 @@ def test_the_table_of_percent_encoding(pattern: str, url: str) -> None:
     assert not matches(f"{pattern}$", f"{url}x")
 
 
+@pytest.mark.clause("RFC 9309 2.2.2-d7")
 @pytest.mark.parametrize(
     ("pattern", "url"),
     [(a, b) for row in ROWS for a in row for other in ROWS if other is not row for b in other],
@@ -52,6 +61,7 @@ def test_rows_of_the_table_are_different_paths(pattern: str, url: str) -> None:
 RAW, ENCODED = "/foo/bar?baz=https://foo.bar", "/foo/bar?baz=https%3A%2F%2Ffoo.bar"
 
 
+@pytest.mark.clause("RFC 9309 2.2.2-12", "RFC 9309 2.2.2-17", "RFC 9309 2.2.2-d7")
 @pytest.mark.parametrize(
     ("pattern", "url", "same"),
     [(RAW, RAW, True), (ENCODED, ENCODED, True), (RAW, ENCODED, False), (ENCODED, RAW, False)],
@@ -64,6 +74,16 @@ def test_the_deviation_reserved_characters_in_a_query_keep_their_form(
 
 
 # §2.2.3
+@pytest.mark.clause(
+    "Draft 2019 2.2.3-1",
+    "Draft 2019 2.2.3-2",
+    "RFC 9309 2.2.3-1",
+    "RFC 9309 2.2.3-2",
+    "RFC 9309 2.2.3-3",
+    "RFC 9309 2.2.3-4",
+    "RFC 9309 2.2.3-5",
+    "RFC 9309 2.2.3-6",
+)
 @pytest.mark.parametrize(
     ("pattern", "url", "same"),
     [
@@ -90,7 +110,43 @@ def test_the_tables_of_special_characters(pattern: str, url: str, same: bool) ->
     assert matches(pattern, url) is same
 
 
+@pytest.mark.clause("RFC 9309 2.2.1-5")
 def test_the_product_token_in_the_example_of_a_user_agent_header() -> None:
     # §2.2.1
     header = "Mozilla/5.0 (compatible; ExampleBot/0.1; https://www.example.com/bot.html)"
     assert token_of_user_agent(header) == "ExampleBot"
+
+
+MERGED = """\
+user-agent: ExampleBot
+disallow: /foo
+disallow: /bar
+
+user-agent: ExampleBot
+disallow: /baz
+"""
+EVERYONE = """\
+user-agent: *
+disallow: /foo
+disallow: /bar
+
+user-agent: BazBot
+disallow: /baz
+"""
+
+
+@pytest.mark.clause("RFC 9309 2.2.1-8", "RFC 9309 2.2.1-9")
+@pytest.mark.parametrize(
+    ("body", "agent", "refused"),
+    [
+        (MERGED, "ExampleBot", ["/foo", "/bar", "/baz"]),
+        (MERGED, "BazBot", []),
+        (EVERYONE, "ExampleBot", ["/foo", "/bar"]),
+        (EVERYONE, "BazBot", ["/baz"]),
+    ],
+)
+def test_the_figures_of_groups(body: str, agent: str, refused: list[str]) -> None:
+    # §2.2.1
+    robots = RobotsTxt.parse(body.encode(), RFC9309)
+    paths = ("/foo", "/bar", "/baz", "/")
+    assert [path for path in paths if not robots.allowed(path, agent)] == refused

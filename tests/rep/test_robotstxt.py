@@ -66,6 +66,16 @@ User-Agent: quxbot
 """
 
 
+@pytest.mark.clause(
+    "RFC 9309 2.1-2",
+    "RFC 9309 2.2-7",
+    "RFC 9309 2.2.2-9",
+    "RFC 9309 5.1-1",
+    "RFC 9309 5.1-2",
+    "RFC 9309 5.1-3",
+    "RFC 9309 5.1-4",
+    "RFC 9309 5.1-5",
+)
 @BOTH
 @pytest.mark.parametrize(
     ("agent", "path", "allowed", "line"),
@@ -111,6 +121,7 @@ User-Agent: quxbot
 """
 
 
+@pytest.mark.clause("Draft 2019 3.1-1", "RFC 9309 2.2-3")
 @BOTH
 @pytest.mark.parametrize(
     ("agent", "path", "line"),
@@ -130,6 +141,7 @@ def test_the_simple_example_of_the_draft(
     assert deciding_line(DRAFT, path, agent, dialect) == line
 
 
+@pytest.mark.clause("RFC 9309 5.2-1")
 @BOTH
 @pytest.mark.parametrize(
     ("path", "line"),
@@ -148,6 +160,16 @@ def test_the_longest_match_example_of_the_rfc(path: str, line: int, dialect: Dia
 # -- groups ------------------------------------------------------------------------
 
 
+@pytest.mark.clause(
+    "Draft 2019 2.3.1.5-1",
+    "Google syntax-5",
+    "Google merging-2",
+    "RFC 9309 2.1-3",
+    "RFC 9309 2.2-2",
+    "RFC 9309 2.2.4-3",
+    "RFC 9309 2.2.4-4",
+    "RFC 9309 2.3.1.5-2",
+)
 @BOTH
 @pytest.mark.parametrize(
     "between",
@@ -183,6 +205,7 @@ class TestNothingButAUserAgentLineAfterARuleStartsAGroup:
         assert not verdict(body, dialect=dialect).allowed
 
 
+@pytest.mark.clause("RFC 9309 2.1-3", "RFC 9309 2.2-8")
 @BOTH
 @pytest.mark.parametrize("rule", ["Disallow: /b", "Allow: /b", "Disallow:", "Allow:"])
 def test_a_user_agent_line_after_any_rule_starts_a_group(rule: str, dialect: Dialect) -> None:
@@ -191,6 +214,7 @@ def test_a_user_agent_line_after_any_rule_starts_a_group(rule: str, dialect: Dia
     assert not verdict(body, agents="y", dialect=dialect).allowed
 
 
+@pytest.mark.clause("RFC 9309 2.2.4-3")
 @BOTH
 def test_a_crawl_delay_leaves_the_group_of_everyone_open(dialect: Dialect) -> None:
     body = "User-agent: *\nCrawl-delay: 5\nUser-agent: x\nDisallow: /a\n"
@@ -198,6 +222,7 @@ def test_a_crawl_delay_leaves_the_group_of_everyone_open(dialect: Dialect) -> No
     assert deciding_line(body, agents="other", dialect=dialect) == 4
 
 
+@pytest.mark.clause("Google agents-6", "RFC 9309 2.2.1-8")
 @BOTH
 def test_groups_with_the_same_name_are_merged(dialect: Dialect) -> None:
     body = (
@@ -211,6 +236,13 @@ def test_groups_with_the_same_name_are_merged(dialect: Dialect) -> None:
     assert deciding_line(body, "/a", "z", dialect) == 0
 
 
+@pytest.mark.clause(
+    "Draft 2019 2.2.1-2",
+    "Google agents-1",
+    "Google agents-3",
+    "Google agents-7",
+    "RFC 9309 2.2.1-9",
+)
 @BOTH
 def test_groups_of_everyone_are_merged_with_each_other_but_with_no_named_one(
     dialect: Dialect,
@@ -220,6 +252,7 @@ def test_groups_of_everyone_are_merged_with_each_other_but_with_no_named_one(
     assert [deciding_line(body, path, "y", dialect) for path in ("/a", "/b", "/c")] == [2, 0, 6]
 
 
+@pytest.mark.clause("RFC 9309 2.1-4", "RFC 9309 2.2.2-9")
 @BOTH
 def test_a_group_without_rules_still_is_the_one_that_holds(dialect: Dialect) -> None:
     body = "User-agent: *\nDisallow: /\n\nUser-agent: x\n"
@@ -227,6 +260,7 @@ def test_a_group_without_rules_still_is_the_one_that_holds(dialect: Dialect) -> 
     assert found == Verdict(True, Reason.NO_RULE, group=(AgentLine("x", 4),))
 
 
+@pytest.mark.clause("RFC 9309 2.2.2-21")
 @BOTH
 def test_rules_before_any_user_agent_line_are_ignored(dialect: Dialect) -> None:
     body = "Disallow: /\nAllow: /b\nUser-agent: *\nDisallow: /c\n"
@@ -234,6 +268,7 @@ def test_rules_before_any_user_agent_line_are_ignored(dialect: Dialect) -> None:
     assert deciding_line(body, "/c", dialect=dialect) == 4
 
 
+@pytest.mark.clause("Google library-7")
 @BOTH
 def test_a_group_that_names_us_and_everyone_is_ours(dialect: Dialect) -> None:
     body = "User-agent: *\nUser-agent: x\nDisallow: /a\n\nUser-agent: *\nDisallow: /b\n"
@@ -248,6 +283,7 @@ def test_an_agent_named_twice_by_one_group_gets_its_rules_once(dialect: Dialect)
     assert [line for _, line in found.group] == [1, 2]
 
 
+@pytest.mark.clause("Google merging-3", "RFC 9309 2.2.4-4")
 @BOTH
 def test_googles_example_of_transparent_records(dialect: Dialect) -> None:
     body = "user-agent: a\nsitemap: https://example.com/sitemap.xml\nuser-agent: b\ndisallow: /\n"
@@ -520,6 +556,9 @@ def test_of_several_groups_the_one_with_the_deciding_rule_is_merged_or_not(
 # -- whose group ---------------------------------------------------------------------
 
 
+@pytest.mark.clause(
+    "Draft 2019 2.2.1-1", "Google user-agent-1", "Google user-agent-3", "RFC 9309 2.2.1-6"
+)
 @BOTH
 @pytest.mark.parametrize(
     ("name", "agent"),
@@ -536,6 +575,7 @@ def test_a_name_matches(name: str, agent: str, dialect: Dialect) -> None:
     assert deciding_line(f"User-agent: {name}\nDisallow: /", agents=agent, dialect=dialect) == 2
 
 
+@pytest.mark.clause("Draft 2019 2.2.1-1", "RFC 9309 2.2.1-7", "RFC 9309 2.2.1-10")
 @BOTH
 @pytest.mark.parametrize(
     ("name", "agent"),
@@ -556,6 +596,7 @@ def test_a_name_does_not_match(name: str, agent: str, dialect: Dialect) -> None:
     assert found == Verdict(True, Reason.NO_GROUP)
 
 
+@pytest.mark.clause("RFC 9309 2.2.1-d4")
 @pytest.mark.parametrize("agents", ["", [], [""], ["", ""], "/", "*", ["*"]], ids=repr)
 def test_an_empty_name_matches_nobody(agents: str | list[str]) -> None:
     found = verdict("User-agent:\nUser-agent: /\nDisallow: /a\n", agents=agents)
@@ -565,6 +606,7 @@ def test_an_empty_name_matches_nobody(agents: str | list[str]) -> None:
     assert deciding_line(everyone, "/b", agents) == 4
 
 
+@pytest.mark.clause("RFC 9309 2.2-9")
 def test_digits_belong_to_a_name() -> None:
     body = "User-agent: MJ12bot\nDisallow: /a\n"
     assert deciding_line(body, agents="MJ12bot") == 2
@@ -579,6 +621,7 @@ NEWS = (
 )
 
 
+@pytest.mark.clause("Google agents-2", "Google agents-d1", "RFC 9309 2.2.1-d3")
 @BOTH
 @pytest.mark.parametrize(
     ("agents", "line"),
@@ -602,6 +645,7 @@ def test_the_first_of_our_tokens_that_has_a_group_then_everyone(
 # -- the file ------------------------------------------------------------------------
 
 
+@pytest.mark.clause("RFC 9309 2.2.2-22", "RFC 9309 2.3-2")
 @pytest.mark.parametrize(
     "encoded",
     [
@@ -634,6 +678,7 @@ def test_one_file_in_many_encodings(encoded: object) -> None:
     assert robots.allowed("/e", "x")
 
 
+@pytest.mark.clause("RFC 9309 2.2-14")
 def test_octets_that_are_not_utf8_are_not_dropped() -> None:
     robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /\xe9\n")
     assert robots.allowed("/", "x")
@@ -642,6 +687,7 @@ def test_octets_that_are_not_utf8_are_not_dropped() -> None:
     assert not robots.allowed(b"/\xe9", "x")
 
 
+@pytest.mark.clause("Google format-3", "RFC 9309 2.2-1", "RFC 9309 2.2.1-10")
 @BOTH
 @pytest.mark.parametrize(
     "body",
@@ -666,6 +712,7 @@ def _padded(size: int) -> bytes:
     return start + b"#" * (size - len(start) - len(end) - 1) + b"\n" + end
 
 
+@pytest.mark.clause("Google format-5", "RFC 9309 2.5-1", "RFC 9309 2.5-2", "RFC 9309 2.5-d1")
 class TestSize:
     def test_500_kib_are_read(self) -> None:
         robots = RobotsTxt.parse(_padded(512_000))
@@ -697,11 +744,13 @@ class TestSize:
 # -- /robots.txt ----------------------------------------------------------------------
 
 
+@pytest.mark.clause("RFC 9309 2.2.2-10")
 def test_the_robots_txt_itself_is_always_allowed() -> None:
     found = verdict("User-agent: *\nDisallow: /\n", "https://example.com/robots.txt")
     assert found == Verdict(True, Reason.ROBOTS_TXT_ITSELF)
 
 
+@pytest.mark.clause("Google library-10")
 def test_the_robots_txt_is_matched_like_any_path_in_the_google_dialect() -> None:
     assert not verdict("User-agent: *\nDisallow: /\n", "/robots.txt", dialect=GOOGLE).allowed
 
@@ -718,12 +767,14 @@ def test_what_a_verdict_rests_on() -> None:
     assert found.group == (AgentLine("MyBot", 2),)
 
 
+@pytest.mark.clause("Google syntax-6", "Google disallow-2", "Google allow-2")
 @BOTH
 @pytest.mark.parametrize("line", ["Disallow:", "Disallow: # nothing", "Allow:"])
 def test_a_value_that_is_empty_refuses_nothing(line: str, dialect: Dialect) -> None:
     assert verdict(f"User-agent: *\n{line}\n", dialect=dialect).allowed
 
 
+@pytest.mark.clause("RFC 9309 2.2-8")
 def test_a_value_that_is_empty_is_no_rule() -> None:
     assert verdict("User-agent: *\nDisallow:\n").reason is Reason.NO_RULE
 
@@ -731,6 +782,7 @@ def test_a_value_that_is_empty_is_no_rule() -> None:
 # -- other records ---------------------------------------------------------------------
 
 
+@pytest.mark.clause("Google sitemap-1", "Google sitemap-5", "RFC 9309 2.2.4-1")
 @BOTH
 def test_sitemaps_are_the_files_in_order_without_duplicates(dialect: Dialect) -> None:
     body = (
@@ -741,6 +793,7 @@ def test_sitemaps_are_the_files_in_order_without_duplicates(dialect: Dialect) ->
     assert robots.sitemaps == ("https://example.com/b", "https://example.com/a", "/relative")
 
 
+@pytest.mark.clause("Google syntax-5", "RFC 9309 2.2.4-d2")
 @BOTH
 @pytest.mark.parametrize(
     ("body", "delays"),
@@ -821,6 +874,7 @@ _BODIES = st.lists(
 ).map(b"".join)
 
 
+@pytest.mark.clause("RFC 9309 2.3.1.5-1")
 @pytest.mark.once
 @given(
     dialect=DIALECTS,
@@ -898,6 +952,17 @@ disallow: /1
 """
 
 
+@pytest.mark.clause(
+    "Google agents-2",
+    "Google agent-rows-1",
+    "Google agent-rows-2",
+    "Google agent-rows-3",
+    "Google agent-rows-4",
+    "Google agent-rows-5",
+    "Google agent-rows-6",
+    "Google merging-1",
+    "Google merging-3",
+)
 @BOTH
 @pytest.mark.parametrize(
     ("body", "tokens", "refused"),

@@ -110,6 +110,7 @@ def test_the_verdict_does_not_depend_on_the_spelling_of_the_url(
     assert robots.allowed(finished, "x") is robots.allowed(plain, "x") is found.allowed
 
 
+@pytest.mark.clause("Koster 1994 disallow-d2")
 @pytest.mark.parametrize("dialect", [RFC9309, KOSTER1996, KOSTER1994], ids=lambda d: d.name)
 @pytest.mark.parametrize("spelling", SPELLINGS)
 @pytest.mark.parametrize("finish", FINISHES)
@@ -168,6 +169,7 @@ ODD: list[str | bytes] = [
 ]
 
 
+@pytest.mark.clause("RFC 9309 2.2.2-d5")
 @pytest.mark.parametrize(("url", "detail"), INVALID, ids=ascii)
 @pytest.mark.parametrize("dialect", [RFC9309, KOSTER1996, KOSTER1994], ids=lambda d: d.name)
 def test_a_url_that_cannot_be_parsed_is_refused_and_told_why(
@@ -182,6 +184,7 @@ def test_a_url_that_cannot_be_parsed_is_refused_and_told_why(
         assert not robots.allowed(url, "x")
 
 
+@pytest.mark.clause("RFC 9309 2.2.2-d5")
 @pytest.mark.parametrize("url", [url for url, _ in INVALID], ids=ascii)
 def test_the_google_dialect_takes_urls_as_they_come(url: str | bytes) -> None:
     # As the reference library, which knows no invalid URL.
@@ -230,6 +233,7 @@ def assert_both_answer_alike(robots: RobotsTxt, url: str | bytes, agents: str | 
         assert robots.dialect is not GOOGLE
 
 
+@pytest.mark.clause("Koster 1996 4.2-1", "RFC 9309 2.3.1.5-1", "RFC 9309 3-4")
 @pytest.mark.once
 @given(
     body=_BODIES,

@@ -39,6 +39,7 @@ def test_nothing_shown_is_longer() -> None:
     assert len(printable("\U0010ffff" * (MAX_SHOWN + 1))) == MAX_PRINTED
 
 
+@pytest.mark.clause("RFC 9309 3-4")
 @given(st.binary() | st.text())
 def test_the_result_is_always_one_printable_line(text: bytes | str) -> None:
     assert printable(text).isprintable()

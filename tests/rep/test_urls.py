@@ -27,6 +27,7 @@ DIALECTS = st.sampled_from([RFC9309, GOOGLE])
 # -- origins ----------------------------------------------------------------------
 
 
+@pytest.mark.clause("Google urls-4", "RFC 9309 2.3-4")
 @pytest.mark.parametrize(
     ("url", "same"),
     [
@@ -60,6 +61,7 @@ def test_spellings_of_one_origin(url: str, same: str) -> None:
     assert Origin.of(url) == Origin.of(same)
 
 
+@pytest.mark.clause("Google location-6", "RFC 9309 2.3-4")
 @pytest.mark.parametrize(
     ("one", "other"),
     [
@@ -76,6 +78,13 @@ def test_origins_that_are_not_the_same(one: str, other: str) -> None:
     assert Origin.of(one) != Origin.of(other)
 
 
+@pytest.mark.clause(
+    "Google location-1",
+    "Koster 1994 method-1",
+    "Koster 1996 3.1-1",
+    "RFC 9309 2.3-1",
+    "RFC 9309 2.3-4",
+)
 @pytest.mark.parametrize(
     ("url", "robots_url"),
     [
@@ -140,6 +149,7 @@ def test_any_text_has_an_origin_or_is_an_invalid_url(host: str) -> None:
 # -- paths in canonical form --------------------------------------------------------
 
 
+@pytest.mark.clause("RFC 9309 2.2.2-11", "RFC 9309 2.2.2-13", "RFC 9309 2.2.2-14")
 @pytest.mark.parametrize(
     ("url", "path"),
     [
@@ -179,6 +189,7 @@ def test_percent_encoding_is_made_equal(url: str, path: str) -> None:
     assert path_to_match("https://example.com" + url, RFC9309) == path
 
 
+@pytest.mark.clause("RFC 9309 2.2.2-2", "RFC 9309 2.2.2-d4")
 @pytest.mark.parametrize(
     ("url", "path"),
     [
@@ -293,6 +304,7 @@ def test_canonical_form_is_what_a_url_can_carry(tail: str) -> None:
     assert re.fullmatch(r"/[A-Za-z0-9\-._~!&()+,/:;=?@%]*", path)
 
 
+@pytest.mark.clause("Koster 1996 3.2.2-6", "Koster 1996 3.2.2-d3", "Koster 1996 3.3-10")
 def test_the_draft_of_1996_decodes_all_but_the_slash() -> None:
     assert path_to_match("/%2f%7e%e9%25 b*%", KOSTER1996) == "/%2F~\xe9%25 b*%25"
 
@@ -300,6 +312,7 @@ def test_the_draft_of_1996_decodes_all_but_the_slash() -> None:
 # -- paths as the reference library takes them ---------------------------------------
 
 
+@pytest.mark.clause("Google syntax-7", "Google matching-1", "Google library-8")
 @pytest.mark.parametrize(
     ("url", "path"),
     [
@@ -342,6 +355,7 @@ def test_the_google_dialect_normalises_nothing(url: str, path: str) -> None:
 # -- patterns -------------------------------------------------------------------------
 
 
+@pytest.mark.clause("RFC 9309 2.2.2-11", "RFC 9309 2.2.2-d4", "RFC 9309 2.2.3-4")
 @pytest.mark.parametrize(
     ("value", "pattern"),
     [
@@ -371,6 +385,7 @@ def test_patterns_in_canonical_form(value: bytes, pattern: str) -> None:
     assert canonical_patterns([value], RFC9309) == [pattern]
 
 
+@pytest.mark.clause("Google format-4", "Google matching-2", "Google library-8")
 @pytest.mark.parametrize(
     ("value", "pattern"),
     [
@@ -392,6 +407,7 @@ def test_the_google_dialect_escapes_patterns_and_decodes_nothing(
 # -- /robots.txt ------------------------------------------------------------------------
 
 
+@pytest.mark.clause("Google location-2", "Google urls-3", "RFC 9309 2.2.2-10", "RFC 9309 2.3-1")
 @pytest.mark.parametrize(
     ("url", "itself"),
     [
@@ -412,6 +428,7 @@ def test_which_url_is_that_of_the_robots_txt(url: str, itself: bool) -> None:
     assert is_robots_txt(url, RFC9309) is itself
 
 
+@pytest.mark.clause("Google library-10")
 def test_in_the_google_dialect_the_robots_txt_is_a_page_like_any_other() -> None:
     assert not is_robots_txt("https://example.com/robots.txt", GOOGLE)
 

@@ -93,6 +93,7 @@ def test_there_is_a_sentence_for_every_reason(reason: Reason) -> None:
     assert "{" not in sentence
 
 
+@pytest.mark.clause("Google location-3")
 @pytest.mark.parametrize(
     ("url", "expected"),
     [
@@ -131,6 +132,7 @@ def test_a_long_rule_is_cut() -> None:
     assert len(str(robots.verdict("/" + "a" * 100_000, "x"))) < 300
 
 
+@pytest.mark.clause("RFC 9309 3-3", "RFC 9309 3-4")
 @given(st.text(), st.binary(), st.text())
 def test_no_octet_of_a_file_or_url_reaches_a_terminal(host: str, value: bytes, name: str) -> None:
     try:
