@@ -195,22 +195,22 @@ def path_to_match(url: str | bytes, dialect: Dialect) -> str:
 
 def rest_to_match(rest: str, dialect: Dialect) -> str:
     """The same for what follows the authority in a URL, which starts with ``/``."""
+    plain = rest.isascii() and not rest.encode().translate(None, PLAIN)
+    if plain and "/." not in rest and rest[-1] != "?":
+        return rest
     text = _octets(rest)
-    odd = text.encode().translate(None, PLAIN)
-    if not odd and "/." not in text and not text.endswith("?"):
-        return text
     if dialect.path_form is PathForm.VERBATIM:
         return _c_string(text.partition("#")[0])
     return _normal(_strip(text), _FORMS[dialect.path_form])
 
 
 def site_of(url: str) -> str:
-    """Scheme and authority of *url*, where they and a slash after them are plain to see, else "".
+    """Scheme, authority and the slash after them of *url*, where plain to see, else "".
 
-    Of every URL that begins with both, :func:`rest_to_match` tells the path.
+    Of every URL that begins so, :func:`rest_to_match` tells the path.
     """
     match = _SITE.match(url)
-    return match.group()[:-1] if match and int(match.group(1) or 0) <= _LAST_PORT else ""
+    return match.group() if match and int(match.group(1) or 0) <= _LAST_PORT else ""
 
 
 def is_robots_txt(url: str | bytes, dialect: Dialect) -> bool:
