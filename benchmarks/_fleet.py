@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks._waits import FILE
-from scrapy_rep.tools.demo.server import Answer, Asked, LoopbackServers, http_response
+from scrapy_rep.cli.demo.server import Answer, Asked, LoopbackServers, http_response
 from tests.stores.redis_server import RedisServer
 
 ROOT = Path(__file__).parents[1]

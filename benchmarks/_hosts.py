@@ -15,7 +15,7 @@ from multiprocessing.connection import Connection
 from types import TracebackType
 from typing import Any
 
-from scrapy_rep.tools.demo.server import Answer, Asked, LoopbackServers, http_response
+from scrapy_rep.cli.demo.server import Answer, Asked, LoopbackServers, http_response
 
 RULES = b"User-agent: *\nDisallow: /private\n"
 PAGE = http_response(200, b"<html>A page.</html>", [("Content-Type", "text/html")])

@@ -36,7 +36,7 @@ from benchmarks.crawl import (
     our_middleware,
     run_crawl,
 )
-from scrapy_rep.tools.demo.server import LoopbackServers
+from scrapy_rep.cli.demo.server import LoopbackServers
 
 #: µs per request.
 _LIMIT = 30.0

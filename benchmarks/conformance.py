@@ -18,9 +18,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from scrapy_rep.rep.dialects import GOOGLE, RFC9309
-from scrapy_rep.rep.differences import POINTS
-from scrapy_rep.tools.compare.corpus import (
+from scrapy_rep.cli.compare.corpus import (
     RECORDED,
     Asked,
     Found,
@@ -32,7 +30,9 @@ from scrapy_rep.tools.compare.corpus import (
     tallies,
     tally_of_reader,
 )
-from scrapy_rep.tools.compare.parsers import Reader, find_parser, long_name
+from scrapy_rep.cli.compare.parsers import Reader, find_parser, long_name
+from scrapy_rep.rep.dialects import GOOGLE, RFC9309
+from scrapy_rep.rep.differences import POINTS
 
 ROOT = Path(__file__).resolve().parents[1]
 # The generator is one with that of the tests, which are in no package.

@@ -37,7 +37,7 @@ from benchmarks._tables import (
 )
 from benchmarks._workload import workload
 from scrapy_rep import RepMiddleware
-from scrapy_rep.tools.demo.server import Answer, Asked, LoopbackServers, http_response
+from scrapy_rep.cli.demo.server import Answer, Asked, LoopbackServers, http_response
 
 _PAGES = 3_000
 _RULES = 5_000

@@ -210,8 +210,8 @@ async def _first_requests(store: Store) -> list[float]:
 
 async def _fill(store: Store, number: int) -> None:
     for start in range(0, number, 100):
-        facts = map(example_facts, range(start, start + 100))
-        await asyncio.gather(*(store.write(known) for known in facts))
+        entry = map(example_facts, range(start, start + 100))
+        await asyncio.gather(*(store.write(known) for known in entry))
 
 
 async def _measure_store(redis: RedisServer) -> tuple[float, float, float]:

@@ -16,7 +16,7 @@ from benchmarks._child import in_child
 from benchmarks._crawl import memory
 from benchmarks._hosts import PAGE, Hosts, Reply, address
 from benchmarks._tables import Table, arguments, figure, machine, publish
-from scrapy_rep.tools.demo.server import http_response
+from scrapy_rep.cli.demo.server import http_response
 
 _ORIGINS = 20_000
 #: Limits on the growth, in MB, by the size of a file in octets.

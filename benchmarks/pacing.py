@@ -22,7 +22,7 @@ from benchmarks._tables import (
 )
 from benchmarks._workload import workload
 from benchmarks.crawl import PageSpider, answering, run_crawl
-from scrapy_rep.tools.demo.server import LoopbackServers
+from scrapy_rep.cli.demo.server import LoopbackServers
 
 _PAGES = 2_000
 _RULES = 100

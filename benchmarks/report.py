@@ -18,10 +18,10 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from scrapy.settings import Settings
 
 from benchmarks._tables import Table, arguments, figure, machine, publish
+from scrapy_rep.observers.report.file import read_file
+from scrapy_rep.observers.report.model import CrawlReport, Decisions, News, OriginReport, RefusedURL
+from scrapy_rep.observers.report.page import write_page
 from scrapy_rep.rep.access import FetchResult
-from scrapy_rep.report.file import read_file
-from scrapy_rep.report.model import CrawlReport, Decisions, News, OriginReport, RefusedURL
-from scrapy_rep.report.page import write_page
 from scrapy_rep.settings import RepSettings
 
 _ORIGINS = 5_000
@@ -42,7 +42,7 @@ def _origin(number: int, settings: RepSettings) -> OriginReport:
         origin=name,
         access="successful",
         status=200,
-        facts=(("URL", f"{name}/robots.txt"), ("last answer", "status 200")),
+        entry=(("URL", f"{name}/robots.txt"), ("last answer", "status 200")),
         file=read_file(FetchResult(name, 200, _BODY), settings, decided),
         decisions=Decisions(1_000, 10 * number),
         refused_urls=tuple(

@@ -35,7 +35,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from benchmarks._child import run_job
-from scrapy_rep.tools.demo.server import Answer, Asked, LoopbackServers, Site, http_response
+from scrapy_rep.cli.demo.server import Answer, Asked, LoopbackServers, Site, http_response
 
 _TIME_LIMIT = 600
 _SETTINGS = {

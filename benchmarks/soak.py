@@ -32,7 +32,7 @@ from benchmarks._hosts import (
     hang,
 )
 from benchmarks._tables import Table, arguments, machine, publish
-from scrapy_rep.tools.demo.server import http_response
+from scrapy_rep.cli.demo.server import http_response
 
 _SERVERS = 4
 # Seconds from one restart to the next, and those in between in which there is no server.

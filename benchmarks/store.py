@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from benchmarks._tables import Table, arguments, figure, machine, publish, settle
 from scrapy_rep.rep.access import FetchResult
-from scrapy_rep.rep.facts import Copy, Facts
+from scrapy_rep.rep.cache_entry import CacheEntry, StoredResponse
 from scrapy_rep.rep.urls import Origin
 from scrapy_rep.stores.base import Lease, Store
 from scrapy_rep.stores.memory import MemoryStore
@@ -46,13 +46,13 @@ def example_origin(number: int) -> Origin:
     return Origin("https", f"host{number}.example", 443)
 
 
-def example_facts(number: int) -> Facts:
+def example_facts(number: int) -> CacheEntry:
     """What is known of it: a file of 640 octets, just fetched."""
     origin = example_origin(number)
     now = time.time()
     headers = (("etag", '"33a64df551425fcc55e4d42a148795d9f25f89d4"'),)
     result = FetchResult(origin.robots_url, 200, _BODY[:640], detail="status 200", headers=headers)
-    return Facts(origin, Copy(result, now, now))
+    return CacheEntry(origin, StoredResponse(result, now, now))
 
 
 def _milliseconds(work: Callable[[int], object], numbers: Iterable[int]) -> list[float]:
@@ -76,7 +76,7 @@ def operations(store: Store) -> dict[str, list[float]]:
     def claim(number: int) -> None:
         leases[number] = _run(store.claim(example_origin(number), _LEASE)).lease
 
-    facts = {number: example_facts(number) for number in new}
+    entry = {number: example_facts(number) for number in new}
     return {
         "read, known": _milliseconds(
             lambda number: _run(store.read(example_origin(number))), known
@@ -84,7 +84,7 @@ def operations(store: Store) -> dict[str, list[float]]:
         "read, new": _milliseconds(lambda number: _run(store.read(example_origin(number))), new),
         "claim, new": _milliseconds(claim, new),
         "write, new": _milliseconds(
-            lambda number: _run(store.write(facts[number], leases[number])), new
+            lambda number: _run(store.write(entry[number], leases[number])), new
         ),
     }
 

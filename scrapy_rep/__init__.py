@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     # For type checkers and editors, which do not run what is below.
     from scrapy_rep.addon import Addon
     from scrapy_rep.exceptions import ConfigurationError, CrawlStopping, RobotsForbidden
-    from scrapy_rep.links import RobotsLinkFilter
     from scrapy_rep.middleware import RepMiddleware
     from scrapy_rep.parser import RepRobotParser
     from scrapy_rep.rep.dialects import (
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
     from scrapy_rep.rep.robotstxt import RobotsTxt
     from scrapy_rep.rep.urls import Origin
     from scrapy_rep.rep.verdict import Reason, Verdict
-    from scrapy_rep.sitemaps import RepSitemapSpider
+    from scrapy_rep.spiders import RepSitemapSpider, RobotsLinkFilter
 
     __version__: str
 
@@ -97,10 +96,10 @@ _MODULES = {
     "Reason": "scrapy_rep.rep.verdict",
     "RepMiddleware": "scrapy_rep.middleware",
     "RepRobotParser": "scrapy_rep.parser",
-    "RepSitemapSpider": "scrapy_rep.sitemaps",
+    "RepSitemapSpider": "scrapy_rep.spiders",
     "RequestRate": "scrapy_rep.rep.records",
     "RobotsForbidden": "scrapy_rep.exceptions",
-    "RobotsLinkFilter": "scrapy_rep.links",
+    "RobotsLinkFilter": "scrapy_rep.spiders",
     "RobotsTxt": "scrapy_rep.rep.robotstxt",
     "Severity": "scrapy_rep.rep.findings",
     "TimeWindow": "scrapy_rep.rep.records",

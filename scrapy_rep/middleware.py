@@ -16,10 +16,13 @@ from scrapy.utils.python import global_object_name
 from twisted.internet.defer import Deferred
 
 from scrapy_rep.exceptions import ConfigurationError, CrawlStopping, RobotsForbidden
-from scrapy_rep.fetcher import is_fetch, stop_clock
-from scrapy_rep.keeper import PolicyKeeper, steady
-from scrapy_rep.pacing import Pacing
-from scrapy_rep.places import Places
+from scrapy_rep.holding.concurrency import Places
+from scrapy_rep.holding.hold_queue import KEPT_SINCE, RETURNED, WaitingRoom, from_scheduler
+from scrapy_rep.observers.observer import Observer, Observers
+from scrapy_rep.observers.stats import count
+from scrapy_rep.observers.summary import Summary
+from scrapy_rep.policies.cache import PolicyCache, steady
+from scrapy_rep.policies.fetcher import is_fetch, stop_clock
 from scrapy_rep.rep.agents import Agents
 from scrapy_rep.rep.policy import Policy
 from scrapy_rep.rep.text import printable
@@ -32,16 +35,13 @@ from scrapy_rep.settings import (
     obeys_robotstxt,
     tokens,
 )
-from scrapy_rep.stats import count
-from scrapy_rep.summary import Summary
+from scrapy_rep.throttling.pacing import Pacing
 from scrapy_rep.tokens import AgentTokens
-from scrapy_rep.waiting import KEPT_SINCE, RETURNED, WaitingRoom, from_scheduler
-from scrapy_rep.watching import Watcher, Watchers
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-    from scrapy_rep.places import Loan
+    from scrapy_rep.holding.concurrency import Loan
 
 logger = logging.getLogger(__name__)
 
@@ -84,12 +84,12 @@ class RepMiddleware:
         self._tokens = AgentTokens(self._settings, crawler.spider)
         self._tokens.warn()
         self._clock = clock or steady()
-        self._watchers = Watchers(crawler, _watchers(crawler, self._settings, self._clock))
-        self._watch_allowed = self._watchers.watch_allowed
+        self._observers = Observers(crawler, _observers(crawler, self._settings, self._clock))
+        self._observe_allowed = self._observers.observe_allowed
         places = Places(crawler)
         # First, so that who waits leaves before there is an answer from fetches given up.
         self._room = WaitingRoom(crawler, places, self._settings.max_waiting)
-        self._keeper = PolicyKeeper(crawler, self._settings, self._clock, places, self._watchers)
+        self._policies = PolicyCache(crawler, self._settings, self._clock, places, self._observers)
         self._pacing = Pacing(crawler, self._settings, self._clock, places)
 
     @classmethod
@@ -109,7 +109,7 @@ class RepMiddleware:
         Raises :exc:`~scrapy_rep.CrawlStopping` if the crawl stops before it is known.
         """
         asking = Request(url)
-        obtained = self._keeper.obtain(Origin.of(asking.url), asking)
+        obtained = self._policies.get(Origin.of(asking.url), asking)
         return await maybe_deferred_to_future(obtained)
 
     async def verdict(self, url: str, agents: Agents | None = None) -> Verdict:
@@ -138,7 +138,7 @@ class RepMiddleware:
         asking = _asking(url)
         if isinstance(asking, Verdict):
             return asking
-        policy = self._keeper.known(f"{Origin.of(asking.url)}/")
+        policy = self._policies.peek(f"{Origin.of(asking.url)}/")
         return None if policy is None else self._verdict(policy, asking, agents)
 
     def _verdict(self, policy: Policy, asking: Request, agents: Agents | None) -> Verdict:
@@ -157,12 +157,12 @@ class RepMiddleware:
         if meta.get("dont_obey_robotstxt"):
             return self._pace_fetch(request) if is_fetch(request) else None
         url = request.url
-        policy = self._keeper.known(url)
+        policy = self._policies.peek(url)
         if policy is None or RETURNED in meta:
             return self._process_unknown(request)
         if policy.allowed(url, self._tokens.of(request)):
             # Most files ask for nothing else, and most crawls come to none that does.
-            if policy.wishes is None and not self._pacing.asked and not self._watch_allowed:
+            if policy.directives is None and not self._pacing.asked and not self._observe_allowed:
                 return None
             return self._heed(policy, request)
         if policy.defers:
@@ -189,7 +189,7 @@ class RepMiddleware:
         turn = self._turn(request)
         if isinstance(origin, Verdict):
             raise self._forbidden(request, origin)
-        policy = self._keeper.current(origin, request)
+        policy = self._policies.usable(origin, request)
         if policy is not None:
             return self._heed(policy, request, turn)
         if is_robots_txt(request.url, self._settings.dialect):
@@ -283,7 +283,7 @@ class RepMiddleware:
 
         ``None`` if the crawl stops before that, or *patience*, in seconds, is over.
         """
-        policy = await self._room.wait(self._keeper.obtain(origin, request), patience=patience)
+        policy = await self._room.wait(self._policies.get(origin, request), patience=patience)
         while policy is not None:
             seconds = self._seconds_to_keep(policy, request)
             if seconds is None:
@@ -302,14 +302,14 @@ class RepMiddleware:
             await self._room.wait(Deferred(), min(seconds, left))
             if self._room.is_closing:
                 return None
-            policy = await self._room.wait(self._keeper.obtain(origin, request))
+            policy = await self._room.wait(self._policies.get(origin, request))
         return policy
 
     def _seconds_to_keep(self, policy: Policy, request: Request) -> float | None:
         """How long until there may be news for *request*; ``None`` if it need not be kept."""
         if policy.defers and not is_robots_txt(request.url, policy.dialect):
             return max(policy.until - self._clock(), 0.0)
-        if policy.wishes is None:
+        if policy.directives is None:
             return None
         agents, now = self._tokens.of(request), self._clock()
         objection = policy.objection(request.url, agents, now)
@@ -339,10 +339,10 @@ class RepMiddleware:
 
     def _let_through(self, policy: Policy, request: Request) -> None:
         """Show what is let through to those who watch."""
-        if self._watch_allowed:
+        if self._observe_allowed:
             agents = self._tokens.of(request)
             verdict = policy.verdict(request.url, agents, now=self._clock())
-            self._watchers.decided(request, policy, agents, verdict)
+            self._observers.on_decision(request, policy, agents, verdict)
 
     def _refused(self, policy: Policy, request: Request) -> RobotsForbidden:
         agents = self._tokens.of(request)
@@ -364,26 +364,26 @@ class RepMiddleware:
             )
         count(self._crawler, "robotstxt/forbidden")
         count(self._crawler, f"robotstxt/forbidden/{verdict.reason.value}")
-        self._watchers.decided(request, policy, agents, verdict)
+        self._observers.on_decision(request, policy, agents, verdict)
         return RobotsForbidden(verdict)
 
 
-def _watchers(
+def _observers(
     crawler: Crawler, settings: RepSettings, clock: Callable[[], float]
-) -> Iterator[Watcher]:
+) -> Iterator[Observer]:
     """Whoever is to see what this crawl learns and decides."""
     yield Summary(crawler)
     # Most crawls do without these.
     recorder = None
     if settings.report is not None:
-        from scrapy_rep.report.recorder import Recorder
+        from scrapy_rep.observers.report.recorder import Recorder
 
         recorder = Recorder(crawler, settings, settings.report, clock)
         yield recorder
     if settings.compare_with:
-        from scrapy_rep.comparison import Comparison
+        from scrapy_rep.parsers.shadow import ShadowParsers
 
-        yield Comparison(crawler, settings, recorder)
+        yield ShadowParsers(crawler, settings, recorder)
 
 
 async def _take_back(loan: Loan | None, request: Request) -> None:

@@ -23,6 +23,7 @@ from scrapy.utils.conf import build_component_list
 from scrapy.utils.misc import load_object
 
 from scrapy_rep.exceptions import ConfigurationError
+from scrapy_rep.observers.report.path import ReportPath, parse_path
 from scrapy_rep.rep.agents import check_token
 from scrapy_rep.rep.dialects import (
     DIALECTS,
@@ -32,11 +33,10 @@ from scrapy_rep.rep.dialects import (
     Dialect,
     WhenUnreachable,
 )
+from scrapy_rep.rep.directives import HonouredDirectives
 from scrapy_rep.rep.freshness import Bounds
 from scrapy_rep.rep.lines import Field
 from scrapy_rep.rep.purposes import KNOWN_PURPOSES
-from scrapy_rep.rep.wishes import Heeded
-from scrapy_rep.report.path import ReportPath, parse_path
 from scrapy_rep.stores.open import StoreSpec, parse_spec
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ class RepSettings:
     fetch_meta_keys: tuple[str, ...]
     fetch_timeout: float
     #: Which records are acted on that are no rules.
-    heeded: Heeded
+    honoured: HonouredDirectives
     max_age: float | None
     max_fetches: int
     max_origins: int
@@ -198,7 +198,7 @@ class RepSettings:
             fallback_parser=_read(settings, "REP_FALLBACK_PARSER", _optional(_robot_parser)),
             fetch_meta_keys=_read(settings, "REP_FETCH_META_KEYS", _strings),
             fetch_timeout=_read(settings, "REP_FETCH_TIMEOUT", _positive_number),
-            heeded=Heeded(_pacing(settings, visit_time), purposes),
+            honoured=HonouredDirectives(_pacing(settings, visit_time), purposes),
             max_age=_read(settings, "REP_MAX_AGE", _optional(_positive_number)),
             max_fetches=max_fetches,
             max_origins=_read(settings, "REP_MAX_ORIGINS", _integer(at_least=1)),
@@ -282,12 +282,12 @@ def _checked(name: str, value: Any, check: Callable[[Any], _T]) -> _T:
 
 def _pacing(settings: BaseSettings, visit_time: VisitTime) -> frozenset[Field]:
     """The records about how fast and when a site wants to be visited that are acted on."""
-    heeded = {
+    honoured = {
         Field.CRAWL_DELAY: _read(settings, "REP_CRAWL_DELAY", _boolean),
         Field.REQUEST_RATE: _read(settings, "REP_REQUEST_RATE", _boolean),
         Field.VISIT_TIME: visit_time is not VisitTime.OFF,
     }
-    return frozenset(field for field, is_heeded in heeded.items() if is_heeded)
+    return frozenset(field for field, is_honoured in honoured.items() if is_honoured)
 
 
 def _parser(settings: BaseSettings) -> type[RobotParser] | None:

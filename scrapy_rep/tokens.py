@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from scrapy import Request
 from scrapy.utils.python import to_unicode
 
+from scrapy_rep.engine import has_no_headers
 from scrapy_rep.exceptions import ConfigurationError
 from scrapy_rep.rep.agents import token_of_user_agent
 from scrapy_rep.settings import tokens
@@ -85,9 +86,7 @@ class AgentTokens:
                 raise ValueError(f"request.meta[{AGENT_TOKENS!r}] = {value!r}: {error}") from None
         if self._declared is not None:
             return self._declared
-        # Mostly there are no headers so far. To look at them takes a while, and makes
-        # them where Scrapy has put that off; then it has None here.
-        if getattr(request, "_headers", True) is None or not request.headers:
+        if has_no_headers(request) or not request.headers:
             return self._sent_by_default
         if "User-Agent" in request.headers:
             return _of_user_agent(to_unicode(request.headers["User-Agent"] or b"", "latin-1"))

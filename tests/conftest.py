@@ -7,7 +7,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from scrapy_rep.tools.demo.server import LoopbackServers
+from scrapy_rep.cli.demo.server import LoopbackServers
 from tests.stores.redis_server import RedisServer, executable
 
 # tests/browser does without.

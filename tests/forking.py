@@ -38,7 +38,7 @@ _CONTEXT.set_forkserver_preload(
     [
         "scrapy_rep.addon",
         "scrapy_rep.stores.sqlite",
-        "scrapy_rep.tools.command",
+        "scrapy_rep.cli.command",
         "tests.integration.crawl_process",
         *(str(path).rpartition(".")[0] for path in _COMPONENTS),
     ]

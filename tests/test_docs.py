@@ -18,14 +18,14 @@ from scrapy.utils.test import get_crawler
 
 import scrapy_rep
 from scrapy_rep import RepMiddleware
-from scrapy_rep.rep.facts import Facts
+from scrapy_rep.cli.command import SUBCOMMANDS
+from scrapy_rep.cli.demo.server import Asked, LoopbackServers, http_response
+from scrapy_rep.rep.cache_entry import CacheEntry
 from scrapy_rep.rep.urls import Origin
 from scrapy_rep.settings import DEFAULTS, RepSettings, downloader_middlewares
-from scrapy_rep.tools.command import SUBCOMMANDS
-from scrapy_rep.tools.demo.server import Asked, LoopbackServers, http_response
+from tests.cli.test_cache import DEFAULT, copied, failing, fill
 from tests.consoles import Reader
 from tests.stores.examples import DAY, HOUR
-from tests.tools.test_cache import DEFAULT, copied, failing, fill
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -83,13 +83,13 @@ def test_what_is_typed_writes_what_is_shown(pages: list[str], tmp_path: Path) ->
             assert reader.read(ROOT / page) == len(prompts) > 0
 
 
-def known_to_the_page_about_the_store(now: float) -> list[Facts]:
+def known_to_the_page_about_the_store(now: float) -> list[CacheEntry]:
     """An origin for each standing."""
     body = b"User-agent: *\nDisallow: /private/\nDisallow: /\x1b[31mred\n"
     an_hour = (("cache-control", "max-age=3600"), ("etag", '"v1"'))
     old = copied("https://outage.example", now - 5 * DAY, body, headers=an_hour)
     refused, given_up = (
-        Facts(Origin.of(f"https://{name}.example")) for name in ("refused", "givenup")
+        CacheEntry(Origin.of(f"https://{name}.example")) for name in ("refused", "givenup")
     )
     return [
         copied("https://due.example", now - HOUR + 180, body, headers=an_hour),

@@ -14,7 +14,7 @@ import scrapy_rep
 PACKAGE = Path(scrapy_rep.__file__).parent
 MODULES = sorted(PACKAGE.rglob("*.py"))
 REP = [path for path in MODULES if path.is_relative_to(PACKAGE / "rep")]
-NOT_TOOLS = [path for path in MODULES if not path.is_relative_to(PACKAGE / "tools")]
+NOT_CLI = [path for path in MODULES if not path.is_relative_to(PACKAGE / "cli")]
 
 
 def _id(path: Path) -> str:
@@ -42,8 +42,8 @@ def within(name: str, package: str) -> bool:
 
 def test_modules_are_found() -> None:
     assert {"lines.py", "urls.py", "robotstxt.py"} <= {path.name for path in REP}
-    assert PACKAGE / "middleware.py" in NOT_TOOLS
-    assert len(NOT_TOOLS) < len(MODULES)
+    assert PACKAGE / "middleware.py" in NOT_CLI
+    assert len(NOT_CLI) < len(MODULES)
 
 
 def test_relative_imports_are_resolved() -> None:
@@ -68,9 +68,9 @@ def test_rep_has_no_clock_no_network_and_no_log(path: Path) -> None:
     assert {name.partition(".")[0] for name in imported(path)} & banned == set()
 
 
-@pytest.mark.parametrize("path", NOT_TOOLS, ids=_id)
-def test_nothing_but_tools_imports_tools(path: Path) -> None:
-    assert [name for name in imported(path) if within(name, "scrapy_rep.tools")] == []
+@pytest.mark.parametrize("path", NOT_CLI, ids=_id)
+def test_nothing_but_cli_imports_cli(path: Path) -> None:
+    assert [name for name in imported(path) if within(name, "scrapy_rep.cli")] == []
 
 
 _NEVER = {"redis", "jinja2", "sqlite3", "scrapy_rep.stores.sqlite", "twisted.internet.reactor"}
@@ -103,7 +103,7 @@ def test_any_command_of_scrapy_loads_of_us_what_its_help_needs() -> None:
     assert not loaded & _NEVER
 
 
-def test_the_middleware_loads_neither_tools_nor_stores_that_nobody_chose() -> None:
+def test_the_middleware_loads_neither_cli_nor_stores_that_nobody_chose() -> None:
     loaded = loaded_by("from scrapy_rep import RepMiddleware")
-    assert "scrapy_rep.keeper" in loaded
-    assert not loaded & {*_NEVER, "scrapy_rep.tools"}
+    assert "scrapy_rep.policies.cache" in loaded
+    assert not loaded & {*_NEVER, "scrapy_rep.cli"}

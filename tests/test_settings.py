@@ -12,12 +12,12 @@ from scrapy.robotstxt import ProtegoRobotParser, PythonRobotParser
 from scrapy.settings import Settings
 
 from scrapy_rep.exceptions import ConfigurationError
+from scrapy_rep.observers.report.path import ReportPath
 from scrapy_rep.parser import RepRobotParser
 from scrapy_rep.rep.dialects import GOOGLE, RFC9309, Access, WhenUnreachable
+from scrapy_rep.rep.directives import HonouredDirectives
 from scrapy_rep.rep.freshness import Bounds
 from scrapy_rep.rep.lines import Field
-from scrapy_rep.rep.wishes import Heeded
-from scrapy_rep.report.path import ReportPath
 from scrapy_rep.settings import (
     DEFAULTS,
     FeedSpec,
@@ -55,7 +55,9 @@ def test_the_defaults() -> None:
     assert settings.store == StoreSpec(in_memory=False)
     assert settings.when_unreachable is WhenUnreachable.DISALLOW
     assert settings.unreachable_grace == 30 * 86_400
-    assert settings.heeded == Heeded(frozenset({Field.CRAWL_DELAY, Field.REQUEST_RATE}))
+    assert settings.honoured == HonouredDirectives(
+        frozenset({Field.CRAWL_DELAY, Field.REQUEST_RATE})
+    )
     assert settings.crawl_delay_max == 60
     assert settings.visit_time is VisitTime.OFF
     assert not settings.autothrottle
@@ -64,8 +66,8 @@ def test_the_defaults() -> None:
 PACING = frozenset({Field.CRAWL_DELAY, Field.REQUEST_RATE, Field.VISIT_TIME})
 
 
-def heeded(*purposes: str) -> Heeded:
-    return Heeded(PACING - {Field.VISIT_TIME}, purposes)
+def honoured(*purposes: str) -> HonouredDirectives:
+    return HonouredDirectives(PACING - {Field.VISIT_TIME}, purposes)
 
 
 ACCEPTED: list[tuple[str, Any, str, Any]] = [
@@ -95,13 +97,13 @@ ACCEPTED: list[tuple[str, Any, str, Any]] = [
         "compare_with",
         (RepRobotParser,),
     ),
-    ("REP_CRAWL_DELAY", False, "heeded", Heeded(frozenset({Field.REQUEST_RATE}))),
-    ("REP_CRAWL_DELAY", "0", "heeded", Heeded(frozenset({Field.REQUEST_RATE}))),
+    ("REP_CRAWL_DELAY", False, "honoured", HonouredDirectives(frozenset({Field.REQUEST_RATE}))),
+    ("REP_CRAWL_DELAY", "0", "honoured", HonouredDirectives(frozenset({Field.REQUEST_RATE}))),
     (
         "REP_CRAWL_DELAY",
         "True",
-        "heeded",
-        Heeded(frozenset({Field.CRAWL_DELAY, Field.REQUEST_RATE})),
+        "honoured",
+        HonouredDirectives(frozenset({Field.CRAWL_DELAY, Field.REQUEST_RATE})),
     ),
     ("REP_CRAWL_DELAY_MAX", "2.5", "crawl_delay_max", 2.5),
     ("REP_DIALECT", "google", "dialect", GOOGLE),
@@ -124,10 +126,10 @@ ACCEPTED: list[tuple[str, Any, str, Any]] = [
     ("REP_PACING", None, "pacing", PacedBy.LOCAL),
     ("REP_PACING", "None", "pacing", PacedBy.LOCAL),
     ("REP_PACING", "local", "pacing", PacedBy.LOCAL),
-    ("REP_PURPOSES", "search", "heeded", heeded("search")),
-    ("REP_PURPOSES", "search, ai-train", "heeded", heeded("search", "ai-train")),
-    ("REP_PURPOSES", ["train-ai"], "heeded", heeded("train-ai")),
-    ("REP_REQUEST_RATE", 0, "heeded", Heeded(frozenset({Field.CRAWL_DELAY}))),
+    ("REP_PURPOSES", "search", "honoured", honoured("search")),
+    ("REP_PURPOSES", "search, ai-train", "honoured", honoured("search", "ai-train")),
+    ("REP_PURPOSES", ["train-ai"], "honoured", honoured("train-ai")),
+    ("REP_REQUEST_RATE", 0, "honoured", HonouredDirectives(frozenset({Field.CRAWL_DELAY}))),
     ("REP_REPORT", "", "report", None),
     ("REP_REPORT", "None", "report", None),
     ("REP_REPORT", "robots.html", "report", ReportPath("robots.html")),
@@ -140,7 +142,7 @@ ACCEPTED: list[tuple[str, Any, str, Any]] = [
     ("REP_UNREACHABLE", "", "when_unreachable", WhenUnreachable.DISALLOW),
     ("REP_UNREACHABLE_GRACE", 86_400, "unreachable_grace", 86_400.0),
     ("REP_VISIT_TIME", "wait", "visit_time", VisitTime.WAIT),
-    ("REP_VISIT_TIME", "refuse", "heeded", Heeded(PACING)),
+    ("REP_VISIT_TIME", "refuse", "honoured", HonouredDirectives(PACING)),
     ("AUTOTHROTTLE_ENABLED", True, "autothrottle", True),
     ("DOWNLOAD_DELAY", "1.5", "download_delay", 1.5),
     (
@@ -352,7 +354,7 @@ def test_tokens_are_refused_on_their_own_too() -> None:
 def test_a_purpose_that_nobody_has_defined_is_warned_about(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    assert read(REP_PURPOSES=["search", "ai_train"]).heeded.purposes == ("search", "ai_train")
+    assert read(REP_PURPOSES=["search", "ai_train"]).honoured.purposes == ("search", "ai_train")
     (warning,) = caplog.messages
     assert "'ai_train'" in warning
     assert "ai-train" in warning

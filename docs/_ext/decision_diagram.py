@@ -29,21 +29,21 @@ from scrapy_rep import (
     RepMiddleware,
     RobotsTxt,
 )
-from scrapy_rep.foreign import ForeignRules
-from scrapy_rep.reading import CheckedRules
+from scrapy_rep.parsers.chain import CheckedRules
+from scrapy_rep.parsers.external import ExternalRules
 from scrapy_rep.rep.access import FetchResult
+from scrapy_rep.rep.cache_entry import CacheEntry, StoredResponse
 from scrapy_rep.rep.dialects import WhenUnreachable
-from scrapy_rep.rep.facts import Copy, Facts
+from scrapy_rep.rep.directives import Directives, HonouredDirectives
 from scrapy_rep.rep.lines import Field
 from scrapy_rep.rep.verdict import Verdict
-from scrapy_rep.rep.wishes import Heeded, Wishes
 
 _ORIGIN = Origin("https", "example.com", 443)
 _PAGE = "https://example.com/page"
 _AGENT = "ExampleBot"
 # Eight in the morning, in UTC.
 _NOW = 1_800_000_000.0
-_HEEDED = Heeded(frozenset({Field.VISIT_TIME}), ("search",))
+_HEEDED = HonouredDirectives(frozenset({Field.VISIT_TIME}), ("search",))
 
 _REFUSING = b"User-agent: *\nDisallow: /\n"
 _ALLOWING = b"User-agent: *\nAllow: /page\n"
@@ -105,7 +105,7 @@ def steps() -> Iterator[Step]:
         list(_by_access()),
     )
     protego = (
-        ForeignRules.parse(ProtegoRobotParser, crawler, body, RFC9309).verdict(_PAGE, _AGENT)
+        ExternalRules.parse(ProtegoRobotParser, crawler, body, RFC9309).verdict(_PAGE, _AGENT)
         for body in (_REFUSING, _ALLOWING)
     )
     refused_by_other, allowed_by_other = (
@@ -191,17 +191,17 @@ def _rules(body: bytes) -> RobotsTxt:
 
 
 def _policy(robots: RobotsTxt) -> Policy:
-    copy = Copy(FetchResult(_ORIGIN.robots_url, 200, robots.body), _NOW, _NOW)
+    copy = StoredResponse(FetchResult(_ORIGIN.robots_url, 200, robots.body), _NOW, _NOW)
     return Policy(
         origin=_ORIGIN,
         access=Access.SUCCESSFUL,
         dialect=RFC9309,
         rules=robots,
-        facts=Facts(_ORIGIN, copy),
+        entry=CacheEntry(_ORIGIN, copy),
         copy=copy,
         until=_NOW + 60,
         robots=robots,
-        wishes=Wishes.of(robots, _HEEDED),
+        directives=Directives.of(robots, _HEEDED),
     )
 
 

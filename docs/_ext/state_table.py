@@ -14,9 +14,9 @@ from sphinx.util.docutils import SphinxDirective
 from sphinx.util.typing import ExtensionMetadata
 
 from scrapy_rep.rep.access import Failure, FetchResult, access_result
+from scrapy_rep.rep.cache_entry import CacheEntry, Outage, StoredResponse
 from scrapy_rep.rep.dialects import RFC9309, Access
-from scrapy_rep.rep.facts import Copy, Facts, Outage
-from scrapy_rep.rep.freshness import Bounds, Judgement, judge, learn
+from scrapy_rep.rep.freshness import Bounds, Evaluation, evaluate, update
 from scrapy_rep.rep.urls import Origin
 
 _ORIGIN = Origin("https", "example.com", 443)
@@ -49,17 +49,17 @@ def _known(
     *,
     since: float | None = None,
     last: float = _MINUTE,
-) -> Facts:
+) -> CacheEntry:
     """A copy of *age*, and an outage *since*, its last attempt *last* ago."""
     copy = outage = None
     if status is not None:
-        copy = Copy(FetchResult(_URL, status), _NOW - age, _NOW - age)
+        copy = StoredResponse(FetchResult(_URL, status), _NOW - age, _NOW - age)
     if since is not None:
         outage = Outage(_RESULTS["503"], _NOW - since, _NOW - last, attempts=20)
-    return Facts(_ORIGIN, copy, outage)
+    return CacheEntry(_ORIGIN, copy, outage)
 
 
-_KNOWN: dict[str, Facts | None] = {
+_KNOWN: dict[str, CacheEntry | None] = {
     "nothing": None,
     "a file": _known(200, _HOUR),
     "a file, 23 hours old": _known(200, 23 * _HOUR),
@@ -100,35 +100,35 @@ _REQUESTS = {
 }
 
 
-def _now(facts: Facts | None, age: float = 0.0) -> Judgement:
-    return judge(facts, RFC9309, None, Bounds(), _NOW + age)
+def _now(entry: CacheEntry | None, age: float = 0.0) -> Evaluation:
+    return evaluate(entry, RFC9309, None, Bounds(), _NOW + age)
 
 
-def _after(known: str, result: str) -> Facts:
+def _after(known: str, result: str) -> CacheEntry:
     found = _RESULTS[result]
     access = access_result(found, RFC9309)
-    return learn(_KNOWN[known], _ORIGIN, found, access, _NOW, conditional=result == "304")
+    return update(_KNOWN[known], _ORIGIN, found, access, _NOW, conditional=result == "304")
 
 
-def _fetch(judgement: Judgement) -> str:
-    if not judgement.due:
+def _fetch(evaluation: Evaluation) -> str:
+    if not evaluation.due:
         return "no"
-    return "at once" if judgement.access is None else "in the background"
+    return "at once" if evaluation.access is None else "in the background"
 
 
-def _in_short(judgement: Judgement) -> str:
-    refreshed = judgement.due and judgement.access is not None
-    requests = _REQUESTS[judgement.access] + (", fetched in the background" if refreshed else "")
-    return f"**{judgement.standing.value}**: {requests}"
+def _in_short(evaluation: Evaluation) -> str:
+    refreshed = evaluation.due and evaluation.access is not None
+    requests = _REQUESTS[evaluation.access] + (", fetched in the background" if refreshed else "")
+    return f"**{evaluation.standing.value}**: {requests}"
 
 
 def now() -> Iterator[list[str]]:
     """What is known, and what that lets a crawler do."""
     yield ["known", "standing", "requests", "fetch"]
-    for known, facts in _KNOWN.items():
-        judgement = _now(facts)
-        requests = _REQUESTS[judgement.access]
-        yield [known, f"**{judgement.standing.value}**", requests, _fetch(judgement)]
+    for known, entry in _KNOWN.items():
+        evaluation = _now(entry)
+        requests = _REQUESTS[evaluation.access]
+        yield [known, f"**{evaluation.standing.value}**", requests, _fetch(evaluation)]
 
 
 def after() -> Iterator[list[str]]:
@@ -142,8 +142,8 @@ def later() -> Iterator[list[str]]:
     """What is known and was fetched, and where an origin stands after that."""
     yield ["after", *_AGES]
     for known, result in _LATER:
-        facts = _after(known, result)
-        cells = [_in_short(_now(facts, age)) for age in _AGES.values()]
+        entry = _after(known, result)
+        cells = [_in_short(_now(entry, age)) for age in _AGES.values()]
         yield [f"{known}, then {result}", *cells]
 
 

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator
 import scrapy
 from scrapy.crawler import AsyncCrawlerProcess
 
-from scrapy_rep.tools.demo.server import Asked, LoopbackServers, http_response
+from scrapy_rep.cli.demo.server import Asked, LoopbackServers, http_response
 
 ROBOTS_TXT = b"""\
 User-agent: *

@@ -25,7 +25,7 @@ from pathlib import Path
 from redis import Redis
 from redis.exceptions import ConnectionError as NoConnection
 
-from scrapy_rep.tools.demo.server import Answer, Asked, LoopbackServers, Site, http_response
+from scrapy_rep.cli.demo.server import Answer, Asked, LoopbackServers, Site, http_response
 
 ROBOTS = http_response(200, b"User-agent: *\nDisallow: /private/\n")
 # What an HTML page links to that no worker may fetch.

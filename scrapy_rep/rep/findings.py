@@ -3,7 +3,7 @@
 Here may live: what there is to say to people of a line. Here may not live: how
 a line is read. Lines, groups, records and patterns are those that verdicts rest
 on (:mod:`.lines`, :mod:`.groups`, :mod:`.records`, :mod:`.urls`), and what has
-no effect is found out in :mod:`.effects`.
+no effect is found out in :mod:`.redundant_rules`.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from operator import attrgetter
 
 from .agents import EVERYONE, group_name
 from .dialects import Dialect, Naming
-from .effects import Useless, useless_rules
 from .groups import Group, all_groups
 from .lines import RULES, Field, Line, is_typo, read_line, split_lines
 from .records import FILE_WIDE_FIELDS, OTHER_FIELDS, OtherRecord, read_other_records
+from .redundant_rules import Redundancy, redundant_rules
 from .text import printable
 from .verdict import AgentLine
 
@@ -356,10 +356,10 @@ def _is_utf8(octets: bytes) -> bool:
 # -- groups and rules ----------------------------------------------------------------
 
 _USELESS = {
-    Useless.NEVER_MATCHES: FindingKind.NEVER_MATCHES,
-    Useless.DUPLICATE: FindingKind.DUPLICATE,
-    Useless.SHADOWED: FindingKind.SHADOWED,
-    Useless.REDUNDANT: FindingKind.REDUNDANT,
+    Redundancy.NEVER_MATCHES: FindingKind.NEVER_MATCHES,
+    Redundancy.DUPLICATE: FindingKind.DUPLICATE,
+    Redundancy.SHADOWED: FindingKind.SHADOWED,
+    Redundancy.REDUNDANT: FindingKind.REDUNDANT,
 }
 
 
@@ -373,7 +373,7 @@ def _of_groups(
     shared = _shared_names(groups)
     for group in groups:
         alone = shared.isdisjoint(name.lower() for name, _ in group.agents)
-        for line, why, because in useless_rules(group, dialect, alone):
+        for line, why, because in redundant_rules(group, dialect, alone):
             yield Finding(line, _USELESS[why], (because,) if because else ())
     for number, read in numbered:
         if read.field is Field.USER_AGENT and dialect.naming is Naming.TOKEN:

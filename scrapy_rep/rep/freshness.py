@@ -2,11 +2,11 @@
 
 Here may live: RFC 9309 §2.4 with RFC 9111, for how long a copy is fresh; §2.3.1.4,
 what holds while a robots.txt is unreachable; what one more fetch changes in the
-facts. Here may not live: clocks, waiting, and who fetches when several could.
+entry. Here may not live: clocks, waiting, and who fetches when several could.
 
-Three questions, each a pure function: :func:`learn`, what is known after a fetch;
-:func:`judge`, what that lets a crawler do at a time; :func:`validators`, how to ask
-whether it still holds. All are total: facts come from servers and stores, neither of
+Three questions, each a pure function: :func:`update`, what is known after a fetch;
+:func:`evaluate`, what that lets a crawler do at a time; :func:`validators`, how to ask
+whether it still holds. All are total: entry come from servers and stores, neither of
 which is trusted, so no value in them raises, or makes anything last for good.
 
 Times are seconds since the epoch, spans are seconds.
@@ -23,8 +23,8 @@ from enum import Enum
 from typing import NamedTuple
 
 from .access import FetchResult, access_result
+from .cache_entry import CacheEntry, Outage, StoredResponse
 from .dialects import Access, Dialect
-from .facts import Copy, Facts, Outage
 from .urls import Origin
 
 #: Response headers, in lower case, that this file reads: those to keep of an answer.
@@ -78,7 +78,7 @@ class Bounds:
     started: float = 0.0
 
 
-class Standing(Enum):
+class Freshness(Enum):
     """Where an origin stands at a time, by what is known of its robots.txt."""
 
     #: Nothing is known.
@@ -98,8 +98,8 @@ class Standing(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
-    """What the facts let a crawler do, from the time of judging to *until*.
+class Evaluation:
+    """What the entry let a crawler do, from the time of judging to *until*.
 
     *access* is ``None`` where a request has to wait for a fetch; then *until* is
     the time of judging. Otherwise *until* is later, and is when to judge again.
@@ -107,43 +107,43 @@ class Judgement:
     *copy* is the one that *access* comes from, if it comes from one.
     """
 
-    standing: Standing
+    standing: Freshness
     access: Access | None
-    copy: Copy | None
+    copy: StoredResponse | None
     until: float
     due: bool
 
 
-# -- what the facts let a crawler do ------------------------------------------
+# -- what the entry let a crawler do ------------------------------------------
 
 
-def judge(
-    facts: Facts | None,
+def evaluate(
+    entry: CacheEntry | None,
     dialect: Dialect,
     overrides: Mapping[int, Access] | None,
     bounds: Bounds,
     now: float,
-) -> Judgement:
-    """What *facts* let a crawler do at time *now* (RFC 9309 §2.3.1.4, §2.4).
+) -> Evaluation:
+    """What *entry* let a crawler do at time *now* (RFC 9309 §2.3.1.4, §2.4).
 
-    *dialect* and *overrides* are those of the reader, whoever wrote the facts.
+    *dialect* and *overrides* are those of the reader, whoever wrote the entry.
     """
-    held = _held(facts.copy if facts else None, dialect, overrides, bounds, now)
-    if facts is not None and facts.outage is not None:
-        return _judge_outage(facts.outage, held, dialect, overrides, bounds, now)
+    held = _held(entry.copy if entry else None, dialect, overrides, bounds, now)
+    if entry is not None and entry.outage is not None:
+        return _judge_outage(entry.outage, held, dialect, overrides, bounds, now)
     if held.copy is None:
-        return _wait(Standing.ABSENT, now)
+        return _wait(Freshness.ABSENT, now)
     if now >= held.end:
-        return _wait(Standing.STALE, now)
+        return _wait(Freshness.STALE, now)
     confirmed = held.copy.confirmed_at
     refresh_at = confirmed + _age_to_refresh(held.end - confirmed)
-    return _use(Standing.FRESH, held, refresh_at, now)
+    return _use(Freshness.FRESH, held, refresh_at, now)
 
 
 class _Held(NamedTuple):
     """A copy as a reader sees it: what it means, and the end of its use."""
 
-    copy: Copy | None
+    copy: StoredResponse | None
     access: Access | None
     end: float
 
@@ -152,7 +152,7 @@ _NOTHING = _Held(None, None, -math.inf)
 
 
 def _held(
-    copy: Copy | None,
+    copy: StoredResponse | None,
     dialect: Dialect,
     overrides: Mapping[int, Access] | None,
     bounds: Bounds,
@@ -176,7 +176,7 @@ def _judge_outage(
     overrides: Mapping[int, Access] | None,
     bounds: Bounds,
     now: float,
-) -> Judgement:
+) -> Evaluation:
     due_at = retry_at(outage, bounds) if _is_past(outage.last_at, now) else -math.inf
     # That it is unreachable is known for as long as that it is not there would
     # be. If nobody has asked again since, because no crawl ran, it is not known.
@@ -185,29 +185,29 @@ def _judge_outage(
         # Alone a file is a cached robots.txt that §2.4 lets outlive its lifetime.
         held = held._replace(end=max(held.end, known_until))
     if now < held.end:
-        return _use(Standing.OUTAGE, held, due_at, now)
+        return _use(Freshness.OUTAGE, held, due_at, now)
     if held.access is Access.SUCCESSFUL:
-        return _wait(Standing.STALE, now)
+        return _wait(Freshness.STALE, now)
     kept_out = Access.DISALLOWED in (
         held.access,
         access_result(outage.result, dialect, overrides),
     )
     if now < known_until and not kept_out and _lasted(outage, bounds.grace):
         given_up = _Held(None, Access.UNAVAILABLE, known_until)
-        return _use(Standing.GIVEN_UP, given_up, due_at, now)
+        return _use(Freshness.GIVEN_UP, given_up, due_at, now)
     if now >= due_at:
-        return _wait(Standing.REFUSED, now)
-    return _use(Standing.REFUSED, _Held(None, Access.UNREACHABLE, due_at), due_at, now)
+        return _wait(Freshness.REFUSED, now)
+    return _use(Freshness.REFUSED, _Held(None, Access.UNREACHABLE, due_at), due_at, now)
 
 
-def _wait(standing: Standing, now: float) -> Judgement:
-    return Judgement(standing, None, None, until=now, due=True)
+def _wait(standing: Freshness, now: float) -> Evaluation:
+    return Evaluation(standing, None, None, until=now, due=True)
 
 
-def _use(standing: Standing, held: _Held, due_at: float, now: float) -> Judgement:
+def _use(standing: Freshness, held: _Held, due_at: float, now: float) -> Evaluation:
     copy, access, end = held
     due = now >= due_at
-    return Judgement(standing, access, copy, until=end if due else min(due_at, end), due=due)
+    return Evaluation(standing, access, copy, until=end if due else min(due_at, end), due=due)
 
 
 def _is_past(time: float, now: float) -> bool:
@@ -232,18 +232,18 @@ def _age_to_refresh(lifetime: float) -> float:
 # -- how to ask, and what is known afterwards ---------------------------------
 
 
-def validators(facts: Facts | None) -> tuple[tuple[str, str], ...]:
+def validators(entry: CacheEntry | None) -> tuple[tuple[str, str], ...]:
     """Headers that make a request for the file conditional (RFC 9111 §4.3.1).
 
     Names and values; none where there is no file to be confirmed. They are for the
-    URL ``facts.copy.result.url`` alone: redirects on the way know no such file.
+    URL ``entry.copy.result.url`` alone: redirects on the way know no such file.
     """
-    if facts is None or facts.copy is None or not _is_file(facts.copy.result):
+    if entry is None or entry.copy is None or not _is_file(entry.copy.result):
         return ()
-    if facts.outage is not None and facts.outage.result.status == 304:
-        # So has been asked, and the 304 fitted nothing (see learn()).
+    if entry.outage is not None and entry.outage.result.status == 304:
+        # So has been asked, and the 304 fitted nothing (see update()).
         return ()
-    headers = facts.copy.result.headers
+    headers = entry.copy.result.headers
     found = []
     etag = _first(headers, "etag")
     if etag is not None and len(etag) <= _LONGEST_VALIDATOR and _SENDABLE.fullmatch(etag):
@@ -254,15 +254,15 @@ def validators(facts: Facts | None) -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
-def learn(
-    known: Facts | None,
+def update(
+    known: CacheEntry | None,
     origin: Origin,
     result: FetchResult,
     access: Access,
     now: float,
     *,
     conditional: bool = False,
-) -> Facts:
+) -> CacheEntry:
     """What is known of *origin* after a fetch ended at time *now* with *result*.
 
     *known* is what was before; *access* what *result* means to whoever fetched;
@@ -270,13 +270,13 @@ def learn(
     """
     copy = known.copy if known else None
     if conditional and copy is not None and _confirms(result, copy):
-        return Facts(origin, _confirmed(copy, result, now))
+        return CacheEntry(origin, _confirmed(copy, result, now))
     if access is Access.UNREACHABLE:
-        return Facts(origin, copy, _outage(known.outage if known else None, result, now))
-    return Facts(origin, Copy(result, fetched_at=now, confirmed_at=now))
+        return CacheEntry(origin, copy, _outage(known.outage if known else None, result, now))
+    return CacheEntry(origin, StoredResponse(result, fetched_at=now, confirmed_at=now))
 
 
-def _confirms(result: FetchResult, copy: Copy) -> bool:
+def _confirms(result: FetchResult, copy: StoredResponse) -> bool:
     """Whether *result* says that *copy* still holds (RFC 9111 §4.3.4)."""
     if result.status != 304 or result.failure is not None or not _is_file(copy.result):
         return False
@@ -290,12 +290,12 @@ def _confirms(result: FetchResult, copy: Copy) -> bool:
     return etag is None or _opaque(etag) == _opaque(_first(copy.result.headers, "etag") or "")
 
 
-def _confirmed(copy: Copy, result: FetchResult, now: float) -> Copy:
+def _confirmed(copy: StoredResponse, result: FetchResult, now: float) -> StoredResponse:
     """*copy* with the headers of the 304 *result* (RFC 9111 §3.2)."""
     gone = {name for name, _ in result.headers} | _ABOUT_ONE_MESSAGE
     headers = [field for field in copy.result.headers if field[0] not in gone]
     headers += [field for field in result.headers if field[0] in KEPT_HEADERS]
-    return Copy(
+    return StoredResponse(
         replace(copy.result, headers=tuple(headers)),
         # Earlier than *now*, unless the clock was set back.
         fetched_at=min(copy.fetched_at, now),
@@ -325,12 +325,12 @@ def _opaque(etag: str) -> str:
 # -- how long a copy is fresh -------------------------------------------------
 
 
-def fresh_until(copy: Copy, dialect: Dialect, bounds: Bounds) -> float:
+def fresh_until(copy: StoredResponse, dialect: Dialect, bounds: Bounds) -> float:
     """The end of the lifetime of *copy*; infinite for as long as the crawl runs."""
     return _later(copy.confirmed_at, lifetime(copy, dialect, bounds), bounds)
 
 
-def lifetime(copy: Copy, dialect: Dialect, bounds: Bounds) -> float:
+def lifetime(copy: StoredResponse, dialect: Dialect, bounds: Bounds) -> float:
     """How long *copy* may be used from when it was confirmed (RFC 9309 §2.4).
 
     What its headers grant, where *dialect* asks them and they say something, within
@@ -357,7 +357,7 @@ def _later(time: float, seconds: float, bounds: Bounds) -> float:
     return time + seconds
 
 
-def _granted(copy: Copy) -> float | None:
+def _granted(copy: StoredResponse) -> float | None:
     """The lifetime that headers give *copy* (RFC 9111 §4.2), ``None`` if none does."""
     headers = copy.result.headers
     directives = list(_directives(headers))

@@ -7,13 +7,13 @@ from typing import Protocol
 
 from .access import FetchResult
 from .agents import Agents
+from .cache_entry import CacheEntry, StoredResponse
 from .dialects import Access, Dialect, WhenUnreachable
-from .facts import Copy, Facts
+from .directives import Directives
 from .pace import Pace
 from .robotstxt import RobotsTxt
 from .urls import Origin, is_robots_txt
 from .verdict import Reason, Verdict
-from .wishes import Wishes
 
 
 class Rules(Protocol):
@@ -39,8 +39,8 @@ class Policy:
     """What holds for an origin from now until *until*, and what it rests on.
 
     *rules* is ``None`` unless *access* is successful, and so are *robots*, the file
-    as this package reads it, whoever read the rules, and *wishes*, what it asks for
-    beyond them, as far as the crawl heeds it; most files ask for nothing. *facts* is what fetches
+    as this package reads it, whoever read the rules, and *directives*, what it asks for
+    beyond them, as far as the crawl heeds it; most files ask for nothing. *entry* is what fetches
     have told, *copy* the answer in it that is in use, if one is. *due* says
     that it is time to fetch again, though this may still be used. Times are
     seconds since the epoch.
@@ -50,14 +50,14 @@ class Policy:
     access: Access
     dialect: Dialect
     rules: Rules | None
-    facts: Facts
-    copy: Copy | None
+    entry: CacheEntry
+    copy: StoredResponse | None
     until: float
     due: bool = False
     #: What becomes of requests while the access result is "unreachable".
     when_unreachable: WhenUnreachable = WhenUnreachable.DISALLOW
     robots: RobotsTxt | None = None
-    wishes: Wishes | None = None
+    directives: Directives | None = None
 
     @property
     def url(self) -> str:
@@ -79,12 +79,12 @@ class Policy:
         """When the copy in use was fetched or confirmed, or a fetch last tried."""
         if self.copy is not None:
             return self.copy.confirmed_at
-        return self.facts.outage.last_at if self.facts.outage else 0.0
+        return self.entry.outage.last_at if self.entry.outage else 0.0
 
     @property
     def unreachable_since(self) -> float | None:
         """When the attempts that failed in a row began, ``None`` if none did."""
-        return self.facts.outage.since if self.facts.outage else None
+        return self.entry.outage.since if self.entry.outage else None
 
     @property
     def defers(self) -> bool:
@@ -102,11 +102,11 @@ class Policy:
 
     def pace(self, agents: Agents) -> Pace:
         """How fast and when *agents* are asked to come, as far as the crawl heeds it."""
-        return self.wishes.pace(agents) if self.wishes is not None else Pace()
+        return self.directives.pace(agents) if self.directives is not None else Pace()
 
     @property
     def _last(self) -> FetchResult:
-        known = self.copy or self.facts.outage
+        known = self.copy or self.entry.outage
         assert known is not None
         return known.result
 
@@ -133,10 +133,10 @@ class Policy:
 
     def objection(self, url: str, agents: Agents, now: float) -> Verdict | None:
         """The verdict against *url*, which is allowed, by what the crawl heeds beyond rules."""
-        if self.robots is None or self.wishes is None or is_robots_txt(url, self.dialect):
+        if self.robots is None or self.directives is None or is_robots_txt(url, self.dialect):
             return None
         age = max(0.0, now - self.fetched_at)
-        record = self.wishes.refusal(url, agents)
+        record = self.directives.refusal(url, agents)
         if record is not None:
             above = record.lines_of_agents
             names = (name for name in self.robots.lines_naming(agents) if name.line in above)
@@ -149,7 +149,7 @@ class Policy:
                 detail="no purpose of this crawl is left",
                 record=record,
             )
-        pace = self.wishes.pace(agents)
+        pace = self.directives.pace(agents)
         if not pace.seconds_until_open(now):
             return None
         times = ", ".join(map(str, pace.visit_times))

@@ -1,4 +1,4 @@
-"""What every store does, and the form in which stores keep facts.
+"""What every store does, and the form in which stores keep entry.
 
 A value is ``rep1`` and a zlib stream of one line of JSON and, after it, the
 bodies. Nothing in it is ever executed, and whatever is wrong with one is a
@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol
 
 from scrapy_rep.rep.access import Failure, FetchResult
-from scrapy_rep.rep.facts import Copy, Facts, Outage
+from scrapy_rep.rep.cache_entry import CacheEntry, Outage, StoredResponse
 from scrapy_rep.rep.text import MAX_PRINTED, printable
 from scrapy_rep.rep.urls import InvalidURL, Origin
 
-#: Octets of all bodies of one origin together; facts with more are not kept.
+#: Octets of all bodies of one origin together; entry with more are not kept.
 MAX_BODIES = 16 * 1024 * 1024
 #: Seconds that a lease lasts at most, whoever asks for how much.
 MAX_LEASE = 3600.0
@@ -68,17 +68,17 @@ class Claim:
     No *lease*: somebody else is fetching, see :meth:`Store.news`.
     """
 
-    facts: Facts | None
+    entry: CacheEntry | None
     lease: Lease | None
 
 
 class Store(Protocol):
-    """Facts by origin, and leases: one fetch at a time for each origin.
+    """CacheEntry by origin, and leases: one fetch at a time for each origin.
 
     Any method may raise :exc:`StoreError`. Times are seconds.
     """
 
-    async def read(self, origin: Origin) -> Facts | None:
+    async def read(self, origin: Origin) -> CacheEntry | None:
         """What is known of *origin*."""
 
     async def claim(self, origin: Origin, seconds: float) -> Claim:
@@ -87,17 +87,17 @@ class Store(Protocol):
         A lease lasts :data:`MAX_LEASE` at most.
         """
 
-    async def write(self, facts: Facts, lease: Lease | None = None) -> None:
-        """Keep *facts*, and in the same step end *lease*.
+    async def write(self, entry: CacheEntry, lease: Lease | None = None) -> None:
+        """Keep *entry*, and in the same step end *lease*.
 
         Whoever does not hold a lease (any more) does not end that of another,
-        and does not replace newer facts. Facts that are too large are not kept.
+        and does not replace newer entry. CacheEntry that are too large are not kept.
         """
 
     async def release(self, lease: Lease) -> None:
         """End *lease*, if it is still held, without news."""
 
-    async def news(self, origin: Origin, seconds: float) -> None:
+    async def wait_for_update(self, origin: Origin, seconds: float) -> None:
         """Return when there may be news of *origin*, after *seconds* at most.
 
         At once, if nobody is fetching it.
@@ -137,13 +137,13 @@ def origin_of(key: str) -> Origin | None:
     return origin if key_of(origin) == key else None
 
 
-def time_of(facts: Facts) -> float:
+def time_of(entry: CacheEntry) -> float:
     """When there was news last: an answer, its confirmation, or another failure."""
     times = []
-    if facts.copy is not None:
-        times.append(facts.copy.confirmed_at)
-    if facts.outage is not None:
-        times.append(facts.outage.last_at)
+    if entry.copy is not None:
+        times.append(entry.copy.confirmed_at)
+    if entry.outage is not None:
+        times.append(entry.outage.last_at)
     return max(times)
 
 
@@ -173,16 +173,16 @@ async def pause(seconds: float) -> None:
         timer.cancel()
 
 
-# -- facts to octets ------------------------------------------------------------
+# -- entry to octets ------------------------------------------------------------
 
 
-def encode(facts: Facts) -> bytes:
-    """*facts* as octets.
+def encode(entry: CacheEntry) -> bytes:
+    """*entry* as octets.
 
-    Raises :exc:`ValueError` for facts that are too large to be kept.
+    Raises :exc:`ValueError` for entry that are too large to be kept.
     """
-    copy, outage = facts.copy, facts.outage
-    head: list[Any] = [key_of(facts.origin), None, None]
+    copy, outage = entry.copy, entry.outage
+    head: list[Any] = [key_of(entry.origin), None, None]
     bodies = b""
     if copy is not None:
         head[1] = [*_fields(copy.result), copy.fetched_at, copy.confirmed_at]
@@ -210,10 +210,10 @@ def _fields(result: FetchResult) -> tuple[Any, ...]:
     )
 
 
-# -- octets to facts ------------------------------------------------------------
+# -- octets to entry ------------------------------------------------------------
 
 
-def decode(origin: Origin, value: object) -> Facts:
+def decode(origin: Origin, value: object) -> CacheEntry:
     """What :func:`encode` made *value* of, which must be about *origin*.
 
     Raises :exc:`UnreadableValue`, and nothing else, for anything else.
@@ -226,7 +226,7 @@ def decode(origin: Origin, value: object) -> Facts:
         raise UnreadableValue(f"{type(error).__name__} in a kept value") from None
 
 
-def _decode(origin: Origin, value: object) -> Facts:
+def _decode(origin: Origin, value: object) -> CacheEntry:
     line, newline, bodies = _decompressed(value).partition(b"\n")
     if not newline or len(line) > _MAX_HEAD:
         _refuse("no head")
@@ -234,11 +234,11 @@ def _decode(origin: Origin, value: object) -> Facts:
     if about != key_of(origin):
         _refuse("about another origin")
     if copy is None and outage is None:
-        _refuse("no facts")
+        _refuse("no entry")
     reader = _Bodies(bodies)
-    facts = Facts(origin, _copy(copy, reader), _outage(outage, reader))
+    entry = CacheEntry(origin, _copy(copy, reader), _outage(outage, reader))
     reader.finish()
-    return facts
+    return entry
 
 
 def _decompressed(value: object) -> bytes:
@@ -274,11 +274,11 @@ class _Bodies:
             _refuse("more than the bodies")
 
 
-def _copy(fields: Any, bodies: _Bodies) -> Copy | None:
+def _copy(fields: Any, bodies: _Bodies) -> StoredResponse | None:
     if fields is None:
         return None
     *result, fetched_at, confirmed_at = fields
-    return Copy(_result(result, bodies), _time(fetched_at), _time(confirmed_at))
+    return StoredResponse(_result(result, bodies), _time(fetched_at), _time(confirmed_at))
 
 
 def _outage(fields: Any, bodies: _Bodies) -> Outage | None:

@@ -10,7 +10,7 @@ import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable
 
-from scrapy_rep.rep.facts import Facts
+from scrapy_rep.rep.cache_entry import CacheEntry
 from scrapy_rep.rep.urls import Origin
 
 from .base import KEPT_FOR, MAX_LEASE, Claim, Lease, decode, encode, lease_holds, pause, time_of
@@ -20,7 +20,7 @@ _POLL = 0.1
 
 
 class MemoryStore:
-    """Facts of at most *max_origins* origins; those not used for longest go first.
+    """CacheEntry of at most *max_origins* origins; those not used for longest go first.
 
     *clock* gives seconds since the epoch; *pause* waits for a number of seconds.
     A :class:`~.base.Store`, and with :meth:`get`, :meth:`put` and :meth:`drop` a
@@ -43,7 +43,7 @@ class MemoryStore:
     def __len__(self) -> int:
         return len(self._values)
 
-    def get(self, origin: Origin) -> Facts | None:
+    def get(self, origin: Origin) -> CacheEntry | None:
         """What is known of *origin*, which counts as a use of it."""
         value = self._values.get(origin)
         if value is None:
@@ -51,15 +51,15 @@ class MemoryStore:
         self._values.move_to_end(origin)
         return decode(origin, value)
 
-    def put(self, facts: Facts) -> None:
-        """Keep *facts* in place of what was known; nothing, if they are too large."""
+    def put(self, entry: CacheEntry) -> None:
+        """Keep *entry* in place of what was known; nothing, if they are too large."""
         try:
-            value = encode(facts)
+            value = encode(entry)
         except ValueError:
-            self.drop(facts.origin)
+            self.drop(entry.origin)
             return
-        self._values[facts.origin] = value
-        self._values.move_to_end(facts.origin)
+        self._values[entry.origin] = value
+        self._values.move_to_end(entry.origin)
         while len(self._values) > self._max_origins:
             self._values.popitem(last=False)
 
@@ -67,30 +67,30 @@ class MemoryStore:
         """Forget *origin*; whether anything was known."""
         return self._values.pop(origin, None) is not None
 
-    async def read(self, origin: Origin) -> Facts | None:
+    async def read(self, origin: Origin) -> CacheEntry | None:
         """What is known of *origin*."""
         return self.get(origin)
 
     async def claim(self, origin: Origin, seconds: float) -> Claim:
         """What is known of *origin*, and a lease of *seconds* unless one is in force."""
-        facts = self.get(origin)
+        entry = self.get(origin)
         if self._leased(origin):
-            return Claim(facts, None)
+            return Claim(entry, None)
         now = self._clock()
         lease = Lease(origin, secrets.token_hex(8), now + min(seconds, MAX_LEASE))
         self._leases[origin] = lease, now
-        return Claim(facts, lease)
+        return Claim(entry, lease)
 
-    async def write(self, facts: Facts, lease: Lease | None = None) -> None:
-        """Keep *facts*, and end *lease*; see :meth:`.base.Store.write`."""
-        if (lease is not None and self._end(lease)) or self._no_newer(facts):
-            self.put(facts)
+    async def write(self, entry: CacheEntry, lease: Lease | None = None) -> None:
+        """Keep *entry*, and end *lease*; see :meth:`.base.Store.write`."""
+        if (lease is not None and self._end(lease)) or self._no_newer(entry):
+            self.put(entry)
 
     async def release(self, lease: Lease) -> None:
         """End *lease*, if it is still held."""
         self._end(lease)
 
-    async def news(self, origin: Origin, seconds: float) -> None:
+    async def wait_for_update(self, origin: Origin, seconds: float) -> None:
         """Return when nobody is fetching *origin*, after *seconds* at most."""
         while seconds > 0 and self._leased(origin):
             await self._pause(min(_POLL, seconds))
@@ -139,6 +139,6 @@ class MemoryStore:
         del self._leases[lease.origin]
         return True
 
-    def _no_newer(self, facts: Facts) -> bool:
-        known = self.get(facts.origin)
-        return known is None or not time_of(facts) < time_of(known) <= self._clock()
+    def _no_newer(self, entry: CacheEntry) -> bool:
+        known = self.get(entry.origin)
+        return known is None or not time_of(entry) < time_of(known) <= self._clock()

@@ -126,7 +126,7 @@ def open_store(
     return SqliteStore(path, clock, sets_aside=sets_aside)
 
 
-def open_guarded(
+def open_store_with_breaker(
     spec: StoreSpec,
     max_origins: int,
     clock: Callable[[], float] = time.time,
@@ -138,9 +138,9 @@ def open_guarded(
     """
     if spec.in_memory:
         return open_store(spec, max_origins, clock)
-    from .guarded import RETRY_AFTER, GuardedStore
+    from .circuit_breaker import RETRY_AFTER, CircuitBreaker
 
-    return GuardedStore(
+    return CircuitBreaker(
         lambda: open_store(spec, max_origins, clock),
         clock,
         spider,

@@ -7,12 +7,12 @@ how its keys and values look. What to do about a Redis that is gone is in
 =====================  ====================================================================
 key, after the prefix
 =====================  ====================================================================
-``facts:ORIGIN``       when there was news last (ms since the epoch), a space, and facts as
+``entry:ORIGIN``       when there was news last (ms since the epoch), a space, and entry as
                        :func:`.base.encode` has them; forgotten after :data:`.base.KEPT_FOR`
 ``lease:ORIGIN``       when it was taken and until when it lasts (ms), and its token
 =====================  ====================================================================
 
-``news:ORIGIN`` is a channel: a lease has ended, or there are new facts.
+``news:ORIGIN`` is a channel: a lease has ended, or there are new entry.
 
 All times in Redis are by its own clock, and no worker's clock has a say in whose
 turn it is. A worker translates them as far as its clock is off.
@@ -32,7 +32,7 @@ from typing import Any
 
 from redis.asyncio import Redis
 
-from scrapy_rep.rep.facts import Copy, Facts, Outage
+from scrapy_rep.rep.cache_entry import CacheEntry, Outage, StoredResponse
 from scrapy_rep.rep.text import printable
 from scrapy_rep.rep.urls import Origin
 
@@ -55,7 +55,7 @@ from .redis_url import RedisUrl
 
 logger = logging.getLogger(__name__)
 
-#: Octets of a value; facts that take more are not kept. Everybody waits while
+#: Octets of a value; entry that take more are not kept. Everybody waits while
 #: Redis hands out a large one.
 MAX_VALUE = 2 * 1024 * 1024
 
@@ -92,7 +92,7 @@ if granted then
 end
 return {{time, text(KEYS[1], {MAX_VALUE}), granted and 1 or 0}}
 """
-# Facts from the future are from before the clock was set back. Where there is no
+# CacheEntry from the future are from before the clock was set back. Where there is no
 # room for new ones, the lease ends all the same.
 _WRITE = """
 local time, seen = now(), tonumber(ARGV[2])
@@ -128,7 +128,7 @@ async def _either(told: asyncio.Future[None], seconds: float) -> None:
 
 
 class RedisStore:
-    """Facts and leases in the Redis of *url*; a :class:`~.base.Store`.
+    """CacheEntry and leases in the Redis of *url*; a :class:`~.base.Store`.
 
     *clock* gives seconds since the epoch, *wait* waits for a future for a number
     of seconds at most, *server_time* is Lua for the time by which leases end.
@@ -154,38 +154,38 @@ class RedisStore:
 
     # -- the store ----------------------------------------------------------------
 
-    async def read(self, origin: Origin) -> Facts | None:
+    async def read(self, origin: Origin) -> CacheEntry | None:
         """What is known of *origin*."""
-        (value,) = await self._run(_READ, [self._key("facts", origin)])
+        (value,) = await self._run(_READ, [self._key("entry", origin)])
         return self._decoded(origin, value)
 
     async def claim(self, origin: Origin, seconds: float) -> Claim:
         """What is known of *origin*, and a lease of *seconds* unless one is in force."""
         seconds = min(seconds, MAX_LEASE)
         token = secrets.token_hex(8)
-        keys = [self._key("facts", origin), self._key("lease", origin)]
+        keys = [self._key("entry", origin), self._key("lease", origin)]
         value, granted = await self._run(_CLAIM, keys, token, milliseconds(seconds))
         lease = Lease(origin, token, self._clock() + seconds) if granted else None
         return Claim(self._decoded(origin, value), lease)
 
-    async def write(self, facts: Facts, lease: Lease | None = None) -> None:
-        """Keep *facts*, and end *lease*; see :meth:`.base.Store.write`."""
+    async def write(self, entry: CacheEntry, lease: Lease | None = None) -> None:
+        """Keep *entry*, and end *lease*; see :meth:`.base.Store.write`."""
         # Or it is not known yet how far our clock is off.
         await self._client.ready()
-        seen = time_of(facts) + self._ahead
+        seen = time_of(entry) + self._ahead
         try:
-            value = b"%d %b" % (milliseconds(seen), encode(_shifted(facts, self._ahead)))
+            value = b"%d %b" % (milliseconds(seen), encode(_shifted(entry, self._ahead)))
         except ValueError:
             value = b""
         if not value or len(value) > MAX_VALUE:
             if lease is not None:
                 await self.release(lease)
             return
-        held = facts.origin if lease is None else lease.origin
+        held = entry.origin if lease is None else lease.origin
         left = seen + KEPT_FOR - (self._clock() + self._ahead)
         await self._run(
             _WRITE,
-            [self._key("facts", facts.origin), self._key("lease", held)],
+            [self._key("entry", entry.origin), self._key("lease", held)],
             *(
                 "" if lease is None else lease.token,
                 milliseconds(seen),
@@ -200,7 +200,7 @@ class RedisStore:
         key, channel = self._key("lease", lease.origin), self._key("news", lease.origin)
         await self._run(_RELEASE, [key], lease.token, channel)
 
-    async def news(self, origin: Origin, seconds: float) -> None:
+    async def wait_for_update(self, origin: Origin, seconds: float) -> None:
         """Return when nobody is fetching *origin*, after *seconds* at most."""
 
         async def listen(connected: Connected) -> None:
@@ -216,7 +216,7 @@ class RedisStore:
 
     async def delete(self, origin: Origin) -> bool:
         """Forget *origin*; whether anything was known."""
-        key = self._key("facts", origin)
+        key = self._key("entry", origin)
         return await self._client.run(partial(_unlink, keys=[key])) > 0
 
     async def clear(self) -> int:
@@ -228,7 +228,7 @@ class RedisStore:
 
     async def origins(self) -> AsyncIterator[Origin]:
         """Those of which something is known, in no order."""
-        start = len(self._prefix + "facts:")
+        start = len(self._prefix + "entry:")
         told: set[str] = set()
         async for keys in self._pages():
             for key in keys:
@@ -278,8 +278,8 @@ class RedisStore:
             self._ahead = 0.0 if abs(ahead) <= _CLOCK_TOLERANCE else ahead
 
     async def _pages(self) -> AsyncIterator[list[bytes]]:
-        """The keys of all facts, page by page."""
-        pattern = re.sub(r"([\\*?\[\]])", r"\\\1", self._prefix + "facts:") + "*"
+        """The keys of all entry, page by page."""
+        pattern = re.sub(r"([\\*?\[\]])", r"\\\1", self._prefix + "entry:") + "*"
         cursor = -1
         while cursor != 0:
             scan = partial(_scan, cursor=max(cursor, 0), pattern=pattern)
@@ -287,7 +287,7 @@ class RedisStore:
             if keys:
                 yield keys
 
-    def _decoded(self, origin: Origin, value: bytes | None) -> Facts | None:
+    def _decoded(self, origin: Origin, value: bytes | None) -> CacheEntry | None:
         if value == b"":
             return None
         try:
@@ -323,16 +323,16 @@ async def _unlink(redis: Redis, keys: Sequence[str | bytes]) -> int:
     return int(await redis.unlink(*keys))
 
 
-def _shifted(facts: Facts, seconds: float) -> Facts:
-    """*facts* by a clock that is so many *seconds* ahead."""
+def _shifted(entry: CacheEntry, seconds: float) -> CacheEntry:
+    """*entry* by a clock that is so many *seconds* ahead."""
     if not seconds:
-        return facts
-    copy: Copy | None = facts.copy
+        return entry
+    copy: StoredResponse | None = entry.copy
     if copy is not None:
         copy = replace(
             copy, fetched_at=copy.fetched_at + seconds, confirmed_at=copy.confirmed_at + seconds
         )
-    outage: Outage | None = facts.outage
+    outage: Outage | None = entry.outage
     if outage is not None:
         outage = replace(outage, since=outage.since + seconds, last_at=outage.last_at + seconds)
-    return replace(facts, copy=copy, outage=outage)
+    return replace(entry, copy=copy, outage=outage)

@@ -21,7 +21,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
-from scrapy_rep.rep.facts import Facts
+from scrapy_rep.rep.cache_entry import CacheEntry
 from scrapy_rep.rep.text import printable
 from scrapy_rep.rep.urls import Origin
 
@@ -56,16 +56,16 @@ BUSY_TIMEOUT = 0.25
 #: What makes a file of version N one of version N + 1. Never change one: add.
 MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
-        "CREATE TABLE facts (origin TEXT PRIMARY KEY NOT NULL,"
+        "CREATE TABLE entry (origin TEXT PRIMARY KEY NOT NULL,"
         " seen REAL NOT NULL, value BLOB NOT NULL)",
-        "CREATE INDEX facts_seen ON facts (seen)",
+        "CREATE INDEX facts_seen ON entry (seen)",
         "CREATE TABLE leases (origin TEXT PRIMARY KEY NOT NULL, token TEXT NOT NULL,"
         " taken REAL NOT NULL, until REAL NOT NULL) WITHOUT ROWID",
     ),
 )
 # Fails where a table or a column is missing.
 _USED = (
-    "SELECT origin, seen, value FROM facts LIMIT 0",
+    "SELECT origin, seen, value FROM entry LIMIT 0",
     "SELECT origin, token, taken, until FROM leases LIMIT 0",
 )
 # "REP" and a version that never changed: the file is ours.
@@ -103,7 +103,7 @@ _STORES: weakref.WeakSet[SqliteStore] = weakref.WeakSet()
 
 
 class SqliteStore:
-    """Facts and leases in the SQLite file at *path*; a :class:`~.base.Store`.
+    """CacheEntry and leases in the SQLite file at *path*; a :class:`~.base.Store`.
 
     *clock* gives seconds since the epoch; *pause* waits for a number of seconds. A file
     that is damaged, or is no database, is renamed and a new one begun, if it *sets_aside*
@@ -132,7 +132,7 @@ class SqliteStore:
 
     # -- the store ----------------------------------------------------------------
 
-    async def read(self, origin: Origin) -> Facts | None:
+    async def read(self, origin: Origin) -> CacheEntry | None:
         """What is known of *origin*."""
         key = key_of(origin)
         return self._decoded(origin, self._run(lambda db: _value(db, key)))
@@ -160,15 +160,15 @@ class SqliteStore:
         lease = Lease(origin, token, until) if taken else None
         return Claim(self._decoded(origin, value), lease)
 
-    async def write(self, facts: Facts, lease: Lease | None = None) -> None:
-        """Keep *facts*, and end *lease*; see :meth:`.base.Store.write`."""
+    async def write(self, entry: CacheEntry, lease: Lease | None = None) -> None:
+        """Keep *entry*, and end *lease*; see :meth:`.base.Store.write`."""
         try:
-            value = encode(facts)
+            value = encode(entry)
         except ValueError:
             if lease is not None:
                 await self.release(lease)
             return
-        key = key_of(facts.origin)
+        key = key_of(entry.origin)
         now = self._clock()
         self._writes += 1
 
@@ -178,11 +178,11 @@ class SqliteStore:
                 # What is there and from the future is from before the clock was
                 # set back, and would otherwise stay until that time comes.
                 db.execute(
-                    "INSERT INTO facts (origin, seen, value) VALUES (?, ?, ?)"
+                    "INSERT INTO entry (origin, seen, value) VALUES (?, ?, ?)"
                     " ON CONFLICT (origin) DO UPDATE"
                     " SET seen = excluded.seen, value = excluded.value"
-                    " WHERE ? OR facts.seen <= excluded.seen OR facts.seen > ?",
-                    (key, time_of(facts), value, held, now),
+                    " WHERE ? OR entry.seen <= excluded.seen OR entry.seen > ?",
+                    (key, time_of(entry), value, held, now),
                 )
                 if self._writes % _WRITES_PER_PRUNING == 0:
                     _forget_old(db, now, _PRUNED_PER_WRITE)
@@ -193,7 +193,7 @@ class SqliteStore:
         """End *lease*, if it is still held."""
         self._run(lambda db: _end(db, lease))
 
-    async def news(self, origin: Origin, seconds: float) -> None:
+    async def wait_for_update(self, origin: Origin, seconds: float) -> None:
         """Return when nobody is fetching *origin*, after *seconds* at most."""
         key = key_of(origin)
         delay = _FIRST_POLL
@@ -205,12 +205,12 @@ class SqliteStore:
     async def delete(self, origin: Origin) -> bool:
         """Forget *origin*; whether anything was known."""
         key = key_of(origin)
-        sql = "DELETE FROM facts WHERE origin = ?"
+        sql = "DELETE FROM entry WHERE origin = ?"
         return self._run(lambda db: db.execute(sql, (key,)).rowcount) > 0
 
     async def clear(self) -> int:
         """Forget all origins; how many that were."""
-        return self._run(lambda db: db.execute("DELETE FROM facts").rowcount)
+        return self._run(lambda db: db.execute("DELETE FROM entry").rowcount)
 
     async def origins(self) -> AsyncIterator[Origin]:
         """Those of which something is known, in no order."""
@@ -269,7 +269,7 @@ class SqliteStore:
                 self._drop_connection()
             raise
 
-    def _decoded(self, origin: Origin, value: object) -> Facts | None:
+    def _decoded(self, origin: Origin, value: object) -> CacheEntry | None:
         if value is None:
             return None
         try:
@@ -288,11 +288,11 @@ class SqliteStore:
                 {"path": self.path, "origin": printable(str(origin)), "error": error},
             )
         # Not, if somebody has written another one since.
-        sql = "DELETE FROM facts WHERE origin = ? AND value = ?"
+        sql = "DELETE FROM entry WHERE origin = ? AND value = ?"
         self._run(lambda db: db.execute(sql, (key_of(origin), value)))
 
     def _page(self, after: int) -> list[tuple[int, object]]:
-        sql = "SELECT rowid, origin FROM facts WHERE rowid > ? ORDER BY rowid LIMIT ?"
+        sql = "SELECT rowid, origin FROM entry WHERE rowid > ? ORDER BY rowid LIMIT ?"
         return self._run(lambda db: db.execute(sql, (after, _PAGE)).fetchall())
 
     def _prune(self, db: sqlite3.Connection) -> int:
@@ -420,7 +420,7 @@ def _transaction(db: sqlite3.Connection, kind: str = "IMMEDIATE") -> Iterator[No
 
 
 def _value(db: sqlite3.Connection, key: str) -> object:
-    row = db.execute("SELECT value FROM facts WHERE origin = ?", (key,)).fetchone()
+    row = db.execute("SELECT value FROM entry WHERE origin = ?", (key,)).fetchone()
     return None if row is None else row[0]
 
 
@@ -437,8 +437,8 @@ def _end(db: sqlite3.Connection, lease: Lease) -> bool:
 def _forget_old(db: sqlite3.Connection, now: float, at_most: int) -> int:
     db.execute("DELETE FROM leases WHERE until <= ? OR taken > ?", (now, now + MAX_LEASE))
     sql = (
-        "DELETE FROM facts WHERE rowid IN"
-        " (SELECT rowid FROM facts WHERE seen < ? ORDER BY seen LIMIT ?)"
+        "DELETE FROM entry WHERE rowid IN"
+        " (SELECT rowid FROM entry WHERE seen < ? ORDER BY seen LIMIT ?)"
     )
     return db.execute(sql, (now - KEPT_FOR, at_most)).rowcount
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, Request, sync_playwright
 
-from scrapy_rep.report.model import CrawlReport
-from scrapy_rep.report.page import write_page
+from scrapy_rep.observers.report.model import CrawlReport
+from scrapy_rep.observers.report.page import write_page
 
 #: Makes a page of a report and opens it.
 Open = Callable[..., Page]

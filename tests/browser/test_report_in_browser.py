@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from scrapy_rep.observers.report.model import CrawlReport, Decisions, RefusedURL
+from scrapy_rep.observers.report.page import write_page
 from scrapy_rep.rep.text import printable
-from scrapy_rep.report.model import CrawlReport, Decisions, RefusedURL
-from scrapy_rep.report.page import write_page
 from tests.browser.conftest import Open
-from tests.report.pages import HOSTILE, NOON, crawl_report, origin_report
+from tests.observers.report.pages import HOSTILE, NOON, crawl_report, origin_report
 
 SMALL = crawl_report(
     origin_report("http://zebra.example", decisions=Decisions(5, 0)),
@@ -209,7 +209,7 @@ def test_hostile_text_is_only_shown(open_page: Open, text: str) -> None:
         origin_report(
             shown,
             body,
-            facts=((shown, shown),),
+            entry=((shown, shown),),
             refused_urls=(RefusedURL(shown, 2, shown),),
             notes=(shown,),
         ),

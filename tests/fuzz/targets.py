@@ -20,16 +20,16 @@ from scrapy_rep.rep.agents import (
     preferences,
     token_of_user_agent,
 )
+from scrapy_rep.rep.cache_entry import CacheEntry, Outage, StoredResponse
 from scrapy_rep.rep.dialects import DIALECTS, Dialect, Naming
-from scrapy_rep.rep.facts import Copy, Facts, Outage
 from scrapy_rep.rep.freshness import (
     KEPT_HEADERS,
     LONGEST_RETRY_AFTER,
     Bounds,
-    judge,
-    learn,
+    evaluate,
     lifetime,
     retry_at,
+    update,
     validators,
 )
 from scrapy_rep.rep.groups import groups_about
@@ -181,9 +181,9 @@ def headers(data: bytes) -> None:
         FetchResult("https://example.com/robots.txt", status, headers=kept),
         FetchResult("https://example.com/robots.txt", 200, headers=kept),
     ):
-        copy = Copy(result, times.fetched, times.confirmed)
+        copy = StoredResponse(result, times.fetched, times.confirmed)
         outage = Outage(result, times.fetched, times.confirmed, attempts=1 + status)
-        for known in (Facts(_ORIGIN, copy), Facts(_ORIGIN, copy, outage)):
+        for known in (CacheEntry(_ORIGIN, copy), CacheEntry(_ORIGIN, copy, outage)):
             _check_facts(known, times.now)
 
 
@@ -192,7 +192,7 @@ def _time(octets: bytes) -> float:
     return min(60.0 * int.from_bytes(octets, "big"), 253_402_300_799.0)
 
 
-def _check_facts(known: Facts, now: float) -> None:
+def _check_facts(known: CacheEntry, now: float) -> None:
     """Whatever is *known*, it can be judged at the time *now*, and ends."""
     for name, value in validators(known):
         assert not set(name + value) & set("\r\n\0")
@@ -201,19 +201,19 @@ def _check_facts(known: Facts, now: float) -> None:
             _check_judgement(known, dialect, bounds, now)
 
 
-def _check_judgement(known: Facts, dialect: Dialect, bounds: Bounds, now: float) -> None:
-    judgement = judge(known, dialect, None, bounds, now)
-    if judgement.access is None:
-        assert judgement.until == now
-        assert judgement.due
+def _check_judgement(known: CacheEntry, dialect: Dialect, bounds: Bounds, now: float) -> None:
+    evaluation = evaluate(known, dialect, None, bounds, now)
+    if evaluation.access is None:
+        assert evaluation.until == now
+        assert evaluation.due
     else:
-        assert judgement.until > now
+        assert evaluation.until > now
     if known.copy is not None:
         assert lifetime(known.copy, dialect, bounds) > 0
         for answer in (known.copy.result, FetchResult(known.copy.result.url, 304)):
             access = access_result(answer, dialect)
-            learnt = learn(known, known.origin, answer, access, now, conditional=True)
-            judge(learnt, dialect, None, bounds, now)
+            learnt = update(known, known.origin, answer, access, now, conditional=True)
+            evaluate(learnt, dialect, None, bounds, now)
     if known.outage is not None:
         last = known.outage.last_at
         longest = max(bounds.retry_max_delay, LONGEST_RETRY_AFTER)
@@ -268,9 +268,9 @@ last-modified: Sun Nov  6 08:49:37 1994
 etag: W/"x"
 retry-after: 120"""
 
-_FACTS = Facts(
+_FACTS = CacheEntry(
     _ORIGIN,
-    Copy(
+    StoredResponse(
         FetchResult(_ORIGIN.robots_url, 200, _FILE, headers=(("etag", '"x"'),)),
         fetched_at=1_700_000_000.0,
         confirmed_at=1_700_000_001.0,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from scrapy_rep.tools.demo.server import Answer, Asked, Site, http_response
+from scrapy_rep.cli.demo.server import Answer, Asked, Site, http_response
 from tests import forking
 from tests.integration import crawl_process
 
@@ -47,12 +47,12 @@ class Crawl:
         requests have waited for ten seconds.
         """
         ours = [line for line in self.log if line.split()[1].startswith("scrapy_rep")]
-        of_any = {"scrapy_rep.summary", "scrapy_rep.waiting"}
+        of_any = {"scrapy_rep.observers.summary", "scrapy_rep.holding.hold_queue"}
         return [line for line in ours if line.split()[1] not in of_any]
 
     def summaries(self) -> list[str]:
         """The summaries in the log: what comes after level and logger."""
-        start = "INFO scrapy_rep.summary "
+        start = "INFO scrapy_rep.observers.summary "
         return [line.removeprefix(start) for line in self.log if line.startswith(start)]
 
 

@@ -11,7 +11,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
 
 from scrapy_rep import RepMiddleware
-from scrapy_rep.keeper import steady
+from scrapy_rep.policies.cache import steady
 
 
 class OwnRobotsTxtMiddleware(RobotsTxtMiddleware):

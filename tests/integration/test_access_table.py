@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from scrapy_rep.tools.demo.server import Answer, Asked, LoopbackServers, Site, http_response
+from scrapy_rep.cli.demo.server import Answer, Asked, LoopbackServers, Site, http_response
 from tests.integration.crawling import (
     RULES,
     Crawl,

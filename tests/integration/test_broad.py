@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 import pytest_twisted
 
-from scrapy_rep.places import LOOK
-from scrapy_rep.tools.demo.server import Answer, Asked, LoopbackServers, Site
+from scrapy_rep.cli.demo.server import Answer, Asked, LoopbackServers, Site
+from scrapy_rep.holding.concurrency import LOOK
 from tests.conditions import until
 from tests.integration.crawling import PAGE, Crawl, Job, hang, ok, pages, paths, reset, site
 from tests.integration.test_in_process import ScriptedSpider, crawl, robots_count, stat
@@ -334,8 +334,10 @@ async def test_progress_is_told(
     servers: LoopbackServers, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 1000.0
-    monkeypatch.setattr("scrapy_rep.waiting.time", SimpleNamespace(monotonic=lambda: now))
-    caplog.set_level(logging.INFO, "scrapy_rep.waiting")
+    monkeypatch.setattr(
+        "scrapy_rep.holding.hold_queue.time", SimpleNamespace(monotonic=lambda: now)
+    )
+    caplog.set_level(logging.INFO, "scrapy_rep.holding.hold_queue")
     hanging = Hanging()
     one = servers.serve(hanging)
 

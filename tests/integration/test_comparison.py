@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_rep.tools.demo.server import LoopbackServers
+from scrapy_rep.cli.demo.server import LoopbackServers
 from tests.integration.crawling import Job, ok, pages, reset, site
 
 PROTEGO = "scrapy.robotstxt.ProtegoRobotParser"
@@ -67,8 +67,8 @@ def test_protego_is_asked_too_and_changes_nothing(
         "origin": good.url,
         "difference": "dot segments",
     }
-    [logged] = [line for line in result.our_log() if "scrapy_rep.comparison" in line]
-    assert logged.startswith(f"INFO scrapy_rep.comparison {good.url}/./no")
+    [logged] = [line for line in result.our_log() if "scrapy_rep.parsers.shadow" in line]
+    assert logged.startswith(f"INFO scrapy_rep.parsers.shadow {good.url}/./no")
     assert f'"Disallow: /no" (line 2, group *) of {good.url}/robots.txt' in logged
     assert logged.endswith(f"; by {PROTEGO} it is allowed")
 
@@ -110,13 +110,15 @@ def test_a_feed_storage_of_the_project(
     result = Job(pages(f"{good.url}/./no", f"{good.url}/yes"), loop, settings).run()
     assert result.outcome(f"{good.url}/./no") == "refused"
     assert result.outcome(f"{good.url}/yes") == "fetched"
-    about_feed = [line for line in result.our_log() if "scrapy_rep.feed" in line]
+    about_feed = [line for line in result.our_log() if "scrapy_rep.observers.feed" in line]
     if scheme == "thread":
         assert [line["line"] for line in lines(feed)] == [2]
-        assert about_feed == [f"INFO scrapy_rep.feed Stored 1 lines in thread:{tmp_path}/job.jsonl"]
+        assert about_feed == [
+            f"INFO scrapy_rep.observers.feed Stored 1 lines in thread:{tmp_path}/job.jsonl"
+        ]
     else:
         [error] = about_feed
-        assert error.startswith("ERROR scrapy_rep.feed broken:")
+        assert error.startswith("ERROR scrapy_rep.observers.feed broken:")
         assert "ConnectionError: the cloud is gone" in error
 
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import pytest_twisted
 
-from scrapy_rep.tools.demo.server import Asked, LoopbackServers, http_response
-from scrapy_rep.waiting import KEPT_SINCE
+from scrapy_rep.cli.demo.server import Asked, LoopbackServers, http_response
+from scrapy_rep.holding.hold_queue import KEPT_SINCE
 from tests.integration.crawling import PAGE, Crawl, Job, ok, pages, paths, site
 from tests.integration.test_in_process import Clock, ScriptedSpider, crawl, robots_count
 

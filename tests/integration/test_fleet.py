@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_rep.tools.demo.server import LoopbackServers, Site
+from scrapy_rep.cli.demo.server import LoopbackServers, Site
 from tests.integration.crawling import RULES, Crawl, Job, ok, pages, site
 from tests.integration.test_shared_store import conditional, crawl, fetches, total
 from tests.stores.redis_server import RedisServer
@@ -134,7 +134,7 @@ def test_redis_goes_and_comes_back_empty(
     for url in result.outcomes:
         assert result.outcome(url) == ("refused" if url.endswith("/no") else "fetched")
     assert all(count <= 2 for count in fetches([*sites, *late]))
-    assert all("scrapy_rep.stores.guarded" in line for line in result.our_log())
+    assert all("scrapy_rep.stores.circuit_breaker" in line for line in result.our_log())
     # Each change is said once. A machine that is very busy is a Redis that does not
     # work now and then.
     levels = [line.split()[0] for line in result.our_log()]

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import pytest_twisted
 
-from scrapy_rep.tools.demo.server import LoopbackServers, Site
+from scrapy_rep.cli.demo.server import LoopbackServers, Site
 from tests.conditions import wait_until
 from tests.integration.crawling import Crawl, Job, ok, pages, site
 from tests.integration.test_in_process import ScriptedSpider, stat
@@ -143,10 +143,10 @@ def test_redis_goes_and_comes_back_empty(
     assert times[-1] - times[0] >= (len(times) - 1 - workers) * delay
     assert total(crawls, "turn_alone_count") >= 6
     for crawl in crawls:
-        warned, back = (line for line in crawl.our_log() if "scrapy_rep.fleet" in line)
+        warned, back = (line for line in crawl.our_log() if "scrapy_rep.throttling.fleet" in line)
         assert "Redis does not grant turns" in warned
         assert f"as one of {workers} workers" in warned
-        assert back == "INFO scrapy_rep.fleet Redis grants turns again"
+        assert back == "INFO scrapy_rep.throttling.fleet Redis grants turns again"
 
 
 def agents(one: Site) -> set[str]:

@@ -26,8 +26,8 @@ from scrapy_rep import (
     RobotsLinkFilter,
     Verdict,
 )
+from scrapy_rep.cli.demo.server import Answer, Asked, LoopbackServers, http_response
 from scrapy_rep.stores.base import pause
-from scrapy_rep.tools.demo.server import Answer, Asked, LoopbackServers, http_response
 from tests.integration.crawling import RULES, Job, hang, ok, pages, reset, site
 from tests.integration.test_in_process import ScriptedSpider, crawl, robots_count, stat
 
@@ -438,6 +438,6 @@ async def test_sitemaps_that_cannot_be_known(
     none = servers.serve(mapped(http_response(404)))
     urls = [f"{one.url}/robots.txt", f"{none.url}/robots.txt"]
     await run(MapSpider, sitemap_urls=urls, fetched=[])
-    (warning,) = [record for record in caplog.records if record.name == "scrapy_rep.sitemaps"]
+    (warning,) = [record for record in caplog.records if record.name == "scrapy_rep.spiders"]
     assert "is unreachable (status 503), so its sitemaps are not known" in warning.getMessage()
     assert one.targets() == none.targets() == ["/robots.txt"]

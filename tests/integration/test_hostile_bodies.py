@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_rep.tools.demo.server import Answer, LoopbackServers, http_response
+from scrapy_rep.cli.demo.server import Answer, LoopbackServers, http_response
 from tests.integration.crawling import RULES, Crawl, Job, gzipped, ok, pages, site, stream
 
 MEGABYTE = 1_000_000

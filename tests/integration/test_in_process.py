@@ -16,8 +16,8 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
 from scrapy_rep import Reason, RepMiddleware, RepRobotParser, RobotsForbidden, Verdict
-from scrapy_rep.fetcher import RobotsTxtFetcher
-from scrapy_rep.tools.demo.server import Asked, LoopbackServers, Site, http_response
+from scrapy_rep.cli.demo.server import Asked, LoopbackServers, Site, http_response
+from scrapy_rep.policies.fetcher import RobotsTxtFetcher
 from tests.integration.crawling import RULES, hang, ok, site
 from tests.integration.middlewares import AsksAgain, Breaks, KeepsAway
 

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from scrapy_rep.tools.demo.server import Answer, Asked, LoopbackServers, Site
+from scrapy_rep.cli.demo.server import Answer, Asked, LoopbackServers, Site
 from tests.integration.certificates import tls_context
 from tests.integration.crawling import PAGE, RULES, Job, ok, pages, redirect, site
 

@@ -16,11 +16,11 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
 from scrapy_rep import Access, Reason, RepMiddleware, Verdict
-from scrapy_rep.keeper import PolicyKeeper
+from scrapy_rep.cli.demo.server import Answer, Asked, LoopbackServers, Site, http_response
+from scrapy_rep.policies.cache import PolicyCache
 from scrapy_rep.rep.policy import Policy
 from scrapy_rep.rep.urls import Origin
 from scrapy_rep.stores.base import pause
-from scrapy_rep.tools.demo.server import Answer, Asked, LoopbackServers, Site, http_response
 from tests.integration.crawling import RULES, ok, redirect, reset, site
 from tests.integration.test_in_process import (
     HOUR,
@@ -79,21 +79,21 @@ def conditions(one: Site) -> list[tuple[str | None, str | None]]:
     ]
 
 
-def keeper_of(spider: ScriptedSpider) -> PolicyKeeper:
+def cache_of(spider: ScriptedSpider) -> PolicyCache:
     middleware = spider.crawler.get_downloader_middleware(RepMiddleware)
     assert middleware is not None
-    found = vars(middleware)["_keeper"]
-    assert isinstance(found, PolicyKeeper)
+    found = vars(middleware)["_policies"]
+    assert isinstance(found, PolicyCache)
     return found
 
 
-def keeper(spider: ScriptedSpider) -> dict[str, Any]:
-    """What the keeper of the crawl has."""
-    return vars(keeper_of(spider))
+def cache_state(spider: ScriptedSpider) -> dict[str, Any]:
+    """What the policy cache of the crawl has."""
+    return vars(cache_of(spider))
 
 
 def policy(spider: ScriptedSpider, one: Site) -> Policy:
-    found = keeper(spider)["_policies"][one.url]
+    found = cache_state(spider)["_policies"][one.url]
     assert isinstance(found, Policy)
     return found
 
@@ -101,7 +101,7 @@ def policy(spider: ScriptedSpider, one: Site) -> Policy:
 async def flights_over(spider: ScriptedSpider) -> None:
     """Return when nothing is being fetched any more."""
     for _ in range(1000):
-        if not keeper(spider)["_flights"]:
+        if not cache_state(spider)["_flights"]:
             return
         await pause(0.01)
     raise AssertionError("a fetch does not end")
@@ -167,7 +167,7 @@ async def test_who_wants_a_refresh_waits_for_the_fetch_that_is_under_way(
         while not one.asked:
             await pause(0.01)
         request = Request(f"{one.url}/robots.txt")
-        refreshed = deferred_from_coro(keeper_of(spider).refresh(Origin.of(request.url), request))
+        refreshed = deferred_from_coro(cache_of(spider).revalidate(Origin.of(request.url), request))
         answer.released.set()
         assert (await maybe_deferred_to_future(refreshed)).access is Access.SUCCESSFUL
         found = await maybe_deferred_to_future(page)

@@ -15,7 +15,7 @@ from scrapy.core.downloader import Downloader
 from scrapy.crawler import Crawler
 
 from scrapy_rep import Reason, RepMiddleware, Verdict
-from scrapy_rep.tools.demo.server import Asked, LoopbackServers, Site
+from scrapy_rep.cli.demo.server import Asked, LoopbackServers, Site
 from tests.conditions import until
 from tests.integration.crawling import PAGE, Job, ok, pages, paths, redirect, site
 from tests.integration.test_in_process import (
@@ -354,7 +354,7 @@ async def test_what_is_capped_is_said_once(
 
     with caplog.at_level(logging.INFO, "scrapy_rep"):
         crawler = await crawl(script, {"REP_CRAWL_DELAY_MAX": 0.05})
-    (said,) = [record for record in caplog.records if record.name == "scrapy_rep.pacing"]
+    (said,) = [record for record in caplog.records if record.name == "scrapy_rep.throttling.pacing"]
     assert said.levelno == logging.INFO
     assert said.getMessage() == (
         f"{one.url}/robots.txt asks for 100 s between two requests, and gets 0.05 s "
@@ -386,7 +386,9 @@ async def test_a_downloader_without_slots_is_left_alone(
         assert await together(spider, paths(one, 3)) == [200] * 3
 
     await crawl(script, {"DOWNLOADER": Slotless})
-    (warning,) = [record for record in caplog.records if record.name == "scrapy_rep.slots"]
+    (warning,) = [
+        record for record in caplog.records if record.name == "scrapy_rep.throttling.slots"
+    ]
     assert "Slotless has no download slots" in warning.getMessage()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_rep.tools.demo.server import LoopbackServers
+from scrapy_rep.cli.demo.server import LoopbackServers
 from tests.integration.crawling import Job, ok, pages, reset, site
 
 PROTEGO = "scrapy.robotstxt.ProtegoRobotParser"

@@ -11,17 +11,17 @@ import pytest_twisted
 from scrapy.utils.test import get_crawler
 
 from scrapy_rep import ConfigurationError, RepMiddleware
+from scrapy_rep.cli.demo.server import LoopbackServers, http_response
+from scrapy_rep.observers.report import recorder
+from scrapy_rep.observers.report.file import takes
+from scrapy_rep.observers.report.model import Disagreement
+from scrapy_rep.observers.report.recorder import Recorder
+from scrapy_rep.observers.report.seen import MAX_EXAMPLES, MAX_NEWS
 from scrapy_rep.rep.access import FetchResult
 from scrapy_rep.rep.policy import Policy
-from scrapy_rep.report import recorder
-from scrapy_rep.report.file import takes
-from scrapy_rep.report.model import Disagreement
-from scrapy_rep.report.recorder import Recorder
-from scrapy_rep.report.seen import MAX_EXAMPLES, MAX_NEWS
-from scrapy_rep.tools.demo.server import LoopbackServers, http_response
 from tests.integration.crawling import RULES, Job, ok, pages, site
 from tests.integration.test_in_process import HOUR, ScriptedSpider, crawl
-from tests.report.pages import read
+from tests.observers.report.pages import read
 
 TWO_RULES = b"User-agent: *\nDisallow: /no\nAllow: /no/but\nUnknown: line\n"
 
@@ -47,7 +47,7 @@ def test_a_crawl_writes_its_report(servers: LoopbackServers, loop: str, tmp_path
         settings={"REP_REPORT": str(path)},
     ).run()
     assert report_lines(crawl.log) == [
-        f"INFO scrapy_rep.report.recorder Wrote the report on robots.txt to "
+        f"INFO scrapy_rep.observers.report.recorder Wrote the report on robots.txt to "
         f"{path.with_name('job.html')}"
     ]
     page = read(path.with_name("job.html"))
@@ -101,7 +101,7 @@ def test_a_page_that_cannot_be_written_is_one_line_in_the_log(
     assert crawl.outcome(f"{one.url}/no") == "refused"
     (line,) = report_lines(crawl.log)
     assert line.startswith(
-        f"ERROR scrapy_rep.report.recorder Cannot write the report {path}: [Errno "
+        f"ERROR scrapy_rep.observers.report.recorder Cannot write the report {path}: [Errno "
     )
     assert list(tmp_path.iterdir()) == [taken]
     assert crawl.stats["finish_reason"] == "finished"
@@ -111,7 +111,7 @@ def test_without_the_template_engine_the_crawl_does_not_start(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "jinja2", None)
-    monkeypatch.delitem(sys.modules, "scrapy_rep.report.page")
+    monkeypatch.delitem(sys.modules, "scrapy_rep.observers.report.page")
     scrapys = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
     settings = {
         "ROBOTSTXT_OBEY": True,
@@ -247,8 +247,8 @@ async def test_disagreements(servers: LoopbackServers, path: Path) -> None:
         await spider.ask(f"{one.url}/no")
 
     class Comparing(Recorder):
-        def decided(self, request: Any, policy: Policy | None, *rest: Any) -> None:
-            super().decided(request, policy, *rest)
+        def on_decision(self, request: Any, policy: Policy | None, *rest: Any) -> None:
+            super().on_decision(request, policy, *rest)
             assert policy is not None
             for number in range(MAX_EXAMPLES + 2):
                 url = f"{request.url}/{number}"
@@ -302,7 +302,7 @@ async def test_a_recorder_that_fails_harms_nothing(
     assert [
         record.getMessage().partition(" (")[0] for record in ours if record.levelname == "ERROR"
     ] == [
-        "scrapy_rep.report.recorder.Recorder failed",
+        "scrapy_rep.observers.report.recorder.Recorder failed",
         f"Cannot make the report {path}: RuntimeError('a bug')",
     ]
     assert not path.exists()

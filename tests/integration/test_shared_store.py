@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from scrapy_rep.rep.facts import Facts
+from scrapy_rep.cli.demo.server import Answer, Asked, LoopbackServers, Site, http_response
+from scrapy_rep.rep.cache_entry import CacheEntry
 from scrapy_rep.stores.sqlite import SqliteStore
-from scrapy_rep.tools.demo.server import Answer, Asked, LoopbackServers, Site, http_response
 from tests.integration.crawling import PAGE, Crawl, Job, ok, pages
 from tests.stores.examples import DAY, is_whole, look, run, run_all
 
@@ -71,16 +71,16 @@ def grow_old(path: Path, seconds: float) -> None:
     store = SqliteStore(path)
     for origin in run_all(store.origins()):
         claim = run(store.claim(origin, 30))
-        assert claim.facts is not None
-        assert claim.facts.copy is not None
+        assert claim.entry is not None
+        assert claim.entry.copy is not None
         assert claim.lease is not None
-        copy = claim.facts.copy
+        copy = claim.entry.copy
         old = replace(
             copy,
             fetched_at=copy.fetched_at - seconds,
             confirmed_at=copy.confirmed_at - seconds,
         )
-        run(store.write(Facts(origin, old), claim.lease))
+        run(store.write(CacheEntry(origin, old), claim.lease))
     run(store.close())
 
 

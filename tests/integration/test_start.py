@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_rep.tools.demo.server import LoopbackServers
+from scrapy_rep.cli.demo.server import LoopbackServers
 from tests.integration.crawling import Job, ok, pages, site
 
 SCRAPYS = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"

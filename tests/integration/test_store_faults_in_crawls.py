@@ -15,10 +15,10 @@ import pytest
 import pytest_twisted
 
 from scrapy_rep import Verdict
-from scrapy_rep.keeper import steady
+from scrapy_rep.cli.demo.server import Asked, LoopbackServers, Site, http_response
+from scrapy_rep.policies.cache import steady
 from scrapy_rep.rep.urls import Origin
 from scrapy_rep.stores.sqlite import MIGRATIONS, SqliteStore
-from scrapy_rep.tools.demo.server import Asked, LoopbackServers, Site, http_response
 from tests.integration.crawling import RULES, Crawl, Job, ok, pages, site
 from tests.integration.test_in_process import HOUR, NOON, ScriptedSpider, crawl, robots_count
 from tests.stores.examples import change, is_whole, look, run
@@ -137,14 +137,14 @@ def test_no_room(servers: LoopbackServers, tmp_path: Path, loop: str) -> None:
     assert GOES_ON in said
     assert "look at the disk, its free space and quotas" in said
     # What fitted is kept, and there is room again.
-    ((kept,),) = look(path, "SELECT count(*) FROM facts")
+    ((kept,),) = look(path, "SELECT count(*) FROM entry")
     assert 0 < kept < 40
     # Leases that could not be ended, and would be waited for.
     change(path, "DELETE FROM leases")
     again = crawl_all(sites, loop, path)
     assert again.our_log() == []
     assert again.stats["robotstxt/store_count"] == str(kept)
-    assert look(path, "SELECT count(*) FROM facts") == [(40,)]
+    assert look(path, "SELECT count(*) FROM entry") == [(40,)]
 
 
 # -- time -----------------------------------------------------------------------
@@ -223,8 +223,8 @@ async def test_what_a_refresh_at_the_end_brings_is_kept(
     # And the file is closed: its log is gone.
     assert [found.name for found in tmp_path.iterdir()] == [path.name]
     store = SqliteStore(path)
-    facts = run(store.read(Origin.of(one.url)))
-    assert facts is not None
-    assert facts.copy is not None
-    assert facts.copy.confirmed_at == NOON + 22 * HOUR
+    entry = run(store.read(Origin.of(one.url)))
+    assert entry is not None
+    assert entry.copy is not None
+    assert entry.copy.confirmed_at == NOON + 22 * HOUR
     run(store.close())

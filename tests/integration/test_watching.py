@@ -10,9 +10,9 @@ import pytest_twisted
 from scrapy import Request, signals
 
 from scrapy_rep import Policy, Reason, Verdict
+from scrapy_rep.cli.demo.server import LoopbackServers
 from scrapy_rep.rep.access import FetchResult
 from scrapy_rep.rep.dialects import Access
-from scrapy_rep.tools.demo.server import LoopbackServers
 from tests.integration.crawling import ok, reset, site
 from tests.integration.test_in_process import ScriptedSpider, crawl
 
@@ -20,15 +20,15 @@ from tests.integration.test_in_process import ScriptedSpider, crawl
 class Sees:
     """Remembers what it is told."""
 
-    def __init__(self, *, watches_allowed: bool = True) -> None:
-        self.watches_allowed = watches_allowed
+    def __init__(self, *, observes_allowed: bool = True) -> None:
+        self.observes_allowed = observes_allowed
         self.learned_of: list[tuple[Policy, FetchResult | None, float]] = []
         self.verdicts: list[tuple[str, Policy | None, Sequence[str], Verdict]] = []
 
-    def learned(self, policy: Policy, result: FetchResult | None, seconds: float) -> None:
+    def on_policy(self, policy: Policy, result: FetchResult | None, seconds: float) -> None:
         self.learned_of.append((policy, result, seconds))
 
-    def decided(
+    def on_decision(
         self, request: Request, policy: Policy | None, agents: Sequence[str], verdict: Verdict
     ) -> None:
         self.verdicts.append((request.url, policy, agents, verdict))
@@ -38,7 +38,7 @@ class Sees:
 def sees(monkeypatch: pytest.MonkeyPatch) -> Sees:
     """Somebody who watches all crawls of a test."""
     sees = Sees()
-    monkeypatch.setattr("scrapy_rep.middleware._watchers", lambda crawler, settings, clock: [sees])
+    monkeypatch.setattr("scrapy_rep.middleware._observers", lambda crawler, settings, clock: [sees])
     return sees
 
 
@@ -72,7 +72,7 @@ async def test_every_decision_is_seen_once(servers: LoopbackServers, sees: Sees)
 async def test_who_does_not_watch_what_is_allowed_sees_what_is_refused(
     servers: LoopbackServers, sees: Sees
 ) -> None:
-    sees.watches_allowed = False
+    sees.observes_allowed = False
     one = servers.serve(site(ok()))
 
     async def script(spider: ScriptedSpider) -> None:
@@ -120,7 +120,7 @@ async def test_what_is_learned_is_seen_with_where_it_came_from(
     await crawl(script, store)
     [(stored, result, _)] = sees.learned_of
     assert result is None
-    assert stored.facts == fetched.facts
+    assert stored.entry == fetched.entry
 
 
 @pytest_twisted.ensureDeferred
@@ -158,5 +158,7 @@ async def test_nothing_is_lost_where_those_who_watch_fail(
         assert verdict.line == 2
 
     await crawl(script)
-    [record] = [record for record in caplog.records if record.name == "scrapy_rep.watching"]
+    [record] = [
+        record for record in caplog.records if record.name == "scrapy_rep.observers.observer"
+    ]
     assert "test_watching.Sees failed (AttributeError: " in record.getMessage()

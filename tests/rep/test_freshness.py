@@ -11,6 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from scrapy_rep.rep.access import Failure, FetchResult, access_result
+from scrapy_rep.rep.cache_entry import CacheEntry, Outage, StoredResponse
 from scrapy_rep.rep.dialects import (
     DIALECTS,
     GOOGLE,
@@ -20,19 +21,18 @@ from scrapy_rep.rep.dialects import (
     Access,
     Dialect,
 )
-from scrapy_rep.rep.facts import Copy, Facts, Outage
 from scrapy_rep.rep.freshness import (
     CLOCK_SKEW,
     KEPT_HEADERS,
     LONGEST_RETRY_AFTER,
     Bounds,
-    Judgement,
-    Standing,
+    Evaluation,
+    Freshness,
+    evaluate,
     fresh_until,
-    judge,
-    learn,
     lifetime,
     retry_at,
+    update,
     validators,
 )
 from scrapy_rep.rep.urls import Origin
@@ -59,9 +59,9 @@ def copy(
     age: float = 0.0,
     headers: Headers = (),
     failure: Failure | None = None,
-) -> Copy:
+) -> StoredResponse:
     result = FetchResult(URL, status, headers=headers, failure=failure)
-    return Copy(result, NOW - age, NOW - age)
+    return StoredResponse(result, NOW - age, NOW - age)
 
 
 def outage(
@@ -71,8 +71,8 @@ def outage(
     return Outage(FetchResult(URL, 503, headers=headers), NOW - since, NOW - last, attempts)
 
 
-def facts(copy: Copy | None = None, outage: Outage | None = None) -> Facts:
-    return Facts(ORIGIN, copy, outage)
+def entry(copy: StoredResponse | None = None, outage: Outage | None = None) -> CacheEntry:
+    return CacheEntry(ORIGIN, copy, outage)
 
 
 # -- lifetime ------------------------------------------------------------------
@@ -246,20 +246,20 @@ def test_what_is_stale_at_once_is_used_once(headers: Headers) -> None:
 
 
 def test_a_copy_is_fresh_from_when_it_was_confirmed() -> None:
-    confirmed = Copy(FetchResult(URL, 200), fetched_at=NOW - DAY, confirmed_at=NOW - HOUR)
+    confirmed = StoredResponse(FetchResult(URL, 200), fetched_at=NOW - DAY, confirmed_at=NOW - HOUR)
     assert fresh_until(confirmed, RFC9309, BOUNDS) == NOW + 23 * HOUR
 
 
 @pytest.mark.parametrize(
     ("age", "standing"),
-    [(0, Standing.FRESH), (HOUR, Standing.FRESH), (HOUR + 1, Standing.STALE)],
+    [(0, Freshness.FRESH), (HOUR, Freshness.FRESH), (HOUR + 1, Freshness.STALE)],
 )
-def test_an_infinite_lifetime_is_the_crawl(age: float, standing: Standing) -> None:
+def test_an_infinite_lifetime_is_the_crawl(age: float, standing: Freshness) -> None:
     bounds = Bounds(started=NOW - HOUR)
-    judgement = judge(facts(copy(age=age)), KOSTER1994, None, bounds, NOW)
-    assert judgement.standing is standing
-    if standing is Standing.FRESH:
-        assert (judgement.until, judgement.due) == (math.inf, False)
+    evaluation = evaluate(entry(copy(age=age)), KOSTER1994, None, bounds, NOW)
+    assert evaluation.standing is standing
+    if standing is Freshness.FRESH:
+        assert (evaluation.until, evaluation.due) == (math.inf, False)
 
 
 # -- retries --------------------------------------------------------------------
@@ -361,42 +361,44 @@ IF_MODIFIED_SINCE = ("If-Modified-Since", date(NOW - DAY))
     ],
 )
 def test_validators(headers: Headers, expected: Headers) -> None:
-    assert validators(facts(copy(headers=headers))) == expected
+    assert validators(entry(copy(headers=headers))) == expected
 
 
 def test_only_a_file_can_be_confirmed() -> None:
     headers = (ETAG, MODIFIED)
-    assert validators(facts(copy(299, headers=headers))) != ()
+    assert validators(entry(copy(299, headers=headers))) != ()
     for status in (199, 304, 404, 403, 500):
-        assert validators(facts(copy(status, headers=headers))) == ()
+        assert validators(entry(copy(status, headers=headers))) == ()
     broken = copy(200, headers=headers, failure=Failure.NO_ANSWER)
-    assert validators(facts(broken)) == ()
-    assert validators(facts(Copy(FetchResult(URL, None, headers=headers), NOW, NOW))) == ()
-    assert validators(facts(outage=outage(headers=headers))) == ()
+    assert validators(entry(broken)) == ()
+    assert (
+        validators(entry(StoredResponse(FetchResult(URL, None, headers=headers), NOW, NOW))) == ()
+    )
+    assert validators(entry(outage=outage(headers=headers))) == ()
     assert validators(None) == ()
 
 
 def test_a_file_from_before_an_outage_can_be_confirmed() -> None:
-    assert validators(facts(copy(headers=(ETAG,)), outage())) == (IF_NONE_MATCH,)
+    assert validators(entry(copy(headers=(ETAG,)), outage())) == (IF_NONE_MATCH,)
 
 
 def test_after_a_304_that_did_not_fit_the_whole_file_is_asked_for() -> None:
     unfit = Outage(FetchResult(URL, 304), NOW, NOW, 1)
-    assert validators(facts(copy(headers=(ETAG,)), unfit)) == ()
+    assert validators(entry(copy(headers=(ETAG,)), unfit)) == ()
 
 
 # -- what is known afterwards ---------------------------------------------------
 
 
-def learned(
-    known: Facts | None,
+def updated(
+    known: CacheEntry | None,
     result: FetchResult,
     dialect: Dialect = RFC9309,
     conditional: bool = False,
     overrides: dict[int, Access] | None = None,
-) -> Facts:
+) -> CacheEntry:
     access = access_result(result, dialect, overrides)
-    return learn(known, ORIGIN, result, access, NOW, conditional=conditional)
+    return update(known, ORIGIN, result, access, NOW, conditional=conditional)
 
 
 @pytest.mark.parametrize(
@@ -409,39 +411,39 @@ def learned(
 )
 @pytest.mark.parametrize(
     "known",
-    [None, facts(copy(age=DAY)), facts(outage=outage(DAY)), facts(copy(age=DAY), outage(HOUR))],
+    [None, entry(copy(age=DAY)), entry(outage=outage(DAY)), entry(copy(age=DAY), outage(HOUR))],
 )
-def test_an_answer_is_all_that_is_known(known: Facts | None, result: FetchResult) -> None:
-    assert learned(known, result) == Facts(ORIGIN, Copy(result, NOW, NOW))
+def test_an_answer_is_all_that_is_known(known: CacheEntry | None, result: FetchResult) -> None:
+    assert updated(known, result) == CacheEntry(ORIGIN, StoredResponse(result, NOW, NOW))
 
 
 def test_an_outage_begins() -> None:
     result = FetchResult(URL, 503)
     began = Outage(result, since=NOW, last_at=NOW, attempts=1)
-    assert learned(None, result) == facts(None, began)
-    assert learned(facts(copy(age=DAY)), result) == facts(copy(age=DAY), began)
+    assert updated(None, result) == entry(None, began)
+    assert updated(entry(copy(age=DAY)), result) == entry(copy(age=DAY), began)
     # Of any kind: what it means is for each reader to say.
-    assert learned(facts(copy(404)), result) == facts(copy(404), began)
+    assert updated(entry(copy(404)), result) == entry(copy(404), began)
 
 
 def test_an_outage_goes_on() -> None:
-    known = facts(copy(age=3 * DAY), outage(since=2 * DAY, last=HOUR, attempts=9))
+    known = entry(copy(age=3 * DAY), outage(since=2 * DAY, last=HOUR, attempts=9))
     result = FetchResult(URL, failure=Failure.NO_ANSWER)
     expected = Outage(result, since=NOW - 2 * DAY, last_at=NOW, attempts=10)
-    assert learned(known, result) == facts(copy(age=3 * DAY), expected)
+    assert updated(known, result) == entry(copy(age=3 * DAY), expected)
 
 
 @pytest.mark.parametrize("since", [NOW + DAY, math.inf, -math.inf, math.nan, 0.0, -1.0])
 def test_an_outage_since_a_time_that_cannot_be_begins_now(since: float) -> None:
-    known = facts(outage=Outage(FetchResult(URL, 503), since, NOW, 3))
-    after = learned(known, FetchResult(URL, 503)).outage
+    known = entry(outage=Outage(FetchResult(URL, 503), since, NOW, 3))
+    after = updated(known, FetchResult(URL, 503)).outage
     assert after is not None
     assert after.since == NOW
 
 
 @pytest.mark.parametrize(("attempts", "after"), [(-5, 1), (0, 1), (1, 2), (10**30, 2**31 + 1)])
 def test_attempts_are_numbers_that_a_store_can_keep(attempts: int, after: int) -> None:
-    learned_outage = learned(facts(outage=outage(attempts=attempts)), FetchResult(URL, 503)).outage
+    learned_outage = updated(entry(outage=outage(attempts=attempts)), FetchResult(URL, 503)).outage
     assert learned_outage is not None
     assert learned_outage.attempts == after
 
@@ -463,25 +465,25 @@ def test_a_304_confirms_and_updates_headers() -> None:
             ("retry-after", "5"),
         ),
     )
-    known = facts(Copy(file, NOW - 2 * DAY, NOW - DAY), outage())
+    known = entry(StoredResponse(file, NOW - 2 * DAY, NOW - DAY), outage())
     answer = FetchResult(
         URL, 304, headers=(ETAG, ("cache-control", "max-age=3600"), ("set-cookie", "a=b"))
     )
     headers = (MODIFIED, ("expires", date(NOW)), ETAG, ("cache-control", "max-age=3600"))
-    confirmed = Copy(replace(file, headers=headers), NOW - 2 * DAY, NOW)
-    assert learned(known, answer, conditional=True) == facts(confirmed)
+    confirmed = StoredResponse(replace(file, headers=headers), NOW - 2 * DAY, NOW)
+    assert updated(known, answer, conditional=True) == entry(confirmed)
 
 
 def test_a_304_without_headers_leaves_the_lifetime_as_it_was() -> None:
-    known = facts(copy(age=DAY, headers=(ETAG, ("cache-control", "max-age=600"))))
-    after = learned(known, FetchResult(URL, 304), conditional=True)
+    known = entry(copy(age=DAY, headers=(ETAG, ("cache-control", "max-age=600"))))
+    after = updated(known, FetchResult(URL, 304), conditional=True)
     assert after.copy is not None
     assert fresh_until(after.copy, RFC9309, BOUNDS) == NOW + 600
 
 
 def test_a_file_is_never_confirmed_before_it_was_fetched() -> None:
-    known = facts(copy(age=-HOUR, headers=(ETAG,)))
-    after = learned(known, FetchResult(URL, 304), conditional=True)
+    known = entry(copy(age=-HOUR, headers=(ETAG,)))
+    after = updated(known, FetchResult(URL, 304), conditional=True)
     assert after.copy is not None
     assert (after.copy.fetched_at, after.copy.confirmed_at) == (NOW, NOW)
 
@@ -502,8 +504,8 @@ def test_a_file_is_never_confirmed_before_it_was_fetched() -> None:
 def test_a_304_with_another_etag_is_about_another_file(
     held: Headers, answered: Headers, confirms: bool
 ) -> None:
-    known = facts(copy(age=DAY, headers=held))
-    after = learned(known, FetchResult(URL, 304, headers=answered), conditional=True)
+    known = entry(copy(age=DAY, headers=held))
+    after = updated(known, FetchResult(URL, 304, headers=answered), conditional=True)
     assert (after.outage is None) is confirms
     if not confirms:
         assert after.copy == known.copy
@@ -512,37 +514,37 @@ def test_a_304_with_another_etag_is_about_another_file(
 @pytest.mark.parametrize(
     ("known", "result", "conditional"),
     [
-        (facts(copy()), FetchResult(URL, 304), False),
-        (facts(copy()), FetchResult("https://example.org/robots.txt", 304), True),
-        (facts(copy()), FetchResult(URL, 304, failure=Failure.NO_ANSWER), True),
-        (facts(copy(404)), FetchResult(URL, 304), True),
-        (facts(copy(300)), FetchResult(URL, 304), True),
-        (facts(copy(failure=Failure.TOO_MANY_REDIRECTS)), FetchResult(URL, 304), True),
-        (facts(outage=outage()), FetchResult(URL, 304), True),
+        (entry(copy()), FetchResult(URL, 304), False),
+        (entry(copy()), FetchResult("https://example.org/robots.txt", 304), True),
+        (entry(copy()), FetchResult(URL, 304, failure=Failure.NO_ANSWER), True),
+        (entry(copy(404)), FetchResult(URL, 304), True),
+        (entry(copy(300)), FetchResult(URL, 304), True),
+        (entry(copy(failure=Failure.TOO_MANY_REDIRECTS)), FetchResult(URL, 304), True),
+        (entry(outage=outage()), FetchResult(URL, 304), True),
         (None, FetchResult(URL, 304), True),
     ],
     ids=["unasked", "other URL", "broken", "404", "300", "a redirect", "no copy", "nothing"],
 )
 def test_a_304_that_confirms_nothing(
-    known: Facts | None, result: FetchResult, conditional: bool
+    known: CacheEntry | None, result: FetchResult, conditional: bool
 ) -> None:
-    after = learned(known, result, conditional=conditional)
+    after = updated(known, result, conditional=conditional)
     assert after.copy == (known.copy if known else None)
     assert after.outage is not None
     assert after.outage.result is result
 
 
 def test_a_request_is_taken_for_a_plain_one_unless_told_otherwise() -> None:
-    after = learn(facts(copy()), ORIGIN, FetchResult(URL, 304), Access.UNREACHABLE, NOW)
+    after = update(entry(copy()), ORIGIN, FetchResult(URL, 304), Access.UNREACHABLE, NOW)
     assert after.outage is not None
 
 
 def test_a_304_that_confirms_is_no_matter_of_overrides() -> None:
-    known = facts(copy(age=HOUR))
-    after = learned(
+    known = entry(copy(age=HOUR))
+    after = updated(
         known, FetchResult(URL, 304), conditional=True, overrides={304: Access.DISALLOWED}
     )
-    assert after == facts(replace(copy(), fetched_at=NOW - HOUR))
+    assert after == entry(replace(copy(), fetched_at=NOW - HOUR))
 
 
 def test_kept_headers_are_those_that_are_read() -> None:
@@ -554,28 +556,28 @@ def test_kept_headers_are_those_that_are_read() -> None:
 # -- the state table: every (what is known, what a fetch gets, how long ago) ------
 
 # What is known when a fetch ends, before it counts.
-KNOWN: dict[str, Facts | None] = {
+KNOWN: dict[str, CacheEntry | None] = {
     "nothing": None,
-    "fresh file": facts(copy(age=HOUR)),
-    "file, near its end": facts(copy(age=23 * HOUR)),
-    "stale file": facts(copy(age=25 * HOUR)),
-    "fresh file, outage": facts(copy(age=HOUR), outage(10 * MINUTE, MINUTE, 3)),
-    "file, outage, retry later": facts(copy(age=3 * DAY), outage(2 * DAY, 10 * MINUTE, 50)),
-    "file, outage, retry now": facts(copy(age=3 * DAY), outage(2 * DAY, 2 * HOUR, 50)),
-    "file, outage of a month": facts(copy(age=32 * DAY), outage(MONTH, 2 * HOUR, 700)),
-    "fresh 404": facts(copy(404, age=HOUR)),
-    "404, near its end": facts(copy(404, age=23 * HOUR)),
-    "stale 404": facts(copy(404, age=25 * HOUR)),
-    "fresh 404, outage": facts(copy(404, age=HOUR), outage(10 * MINUTE, MINUTE, 3)),
-    "stale 404, outage": facts(copy(404, age=2 * DAY), outage(DAY, 2 * HOUR, 30)),
-    "outage, retry later": facts(None, outage(2 * DAY, 10 * MINUTE, 50)),
-    "outage, retry now": facts(None, outage(2 * DAY, 2 * HOUR, 50)),
-    "outage of a month, retry later": facts(None, outage(MONTH, 10 * MINUTE, 700)),
-    "outage of a month, retry now": facts(None, outage(MONTH, 2 * HOUR, 700)),
-    "404, outage of a month": facts(copy(404, age=32 * DAY), outage(MONTH, 2 * HOUR, 700)),
+    "fresh file": entry(copy(age=HOUR)),
+    "file, near its end": entry(copy(age=23 * HOUR)),
+    "stale file": entry(copy(age=25 * HOUR)),
+    "fresh file, outage": entry(copy(age=HOUR), outage(10 * MINUTE, MINUTE, 3)),
+    "file, outage, retry later": entry(copy(age=3 * DAY), outage(2 * DAY, 10 * MINUTE, 50)),
+    "file, outage, retry now": entry(copy(age=3 * DAY), outage(2 * DAY, 2 * HOUR, 50)),
+    "file, outage of a month": entry(copy(age=32 * DAY), outage(MONTH, 2 * HOUR, 700)),
+    "fresh 404": entry(copy(404, age=HOUR)),
+    "404, near its end": entry(copy(404, age=23 * HOUR)),
+    "stale 404": entry(copy(404, age=25 * HOUR)),
+    "fresh 404, outage": entry(copy(404, age=HOUR), outage(10 * MINUTE, MINUTE, 3)),
+    "stale 404, outage": entry(copy(404, age=2 * DAY), outage(DAY, 2 * HOUR, 30)),
+    "outage, retry later": entry(None, outage(2 * DAY, 10 * MINUTE, 50)),
+    "outage, retry now": entry(None, outage(2 * DAY, 2 * HOUR, 50)),
+    "outage of a month, retry later": entry(None, outage(MONTH, 10 * MINUTE, 700)),
+    "outage of a month, retry now": entry(None, outage(MONTH, 2 * HOUR, 700)),
+    "404, outage of a month": entry(copy(404, age=32 * DAY), outage(MONTH, 2 * HOUR, 700)),
 }
 
-# What a judgement says, in short: standing, access ("wait" for none), and "fetch"
+# What a evaluation says, in short: standing, access ("wait" for none), and "fetch"
 # where it is time to.
 KNOWN_NOW = {
     "nothing": "absent: wait, fetch",
@@ -715,19 +717,19 @@ TRANSITIONS = [
 ]
 
 
-def in_short(judgement: Judgement) -> str:
-    access = judgement.access.value if judgement.access else "wait"
-    return f"{judgement.standing.value}: {access}" + (", fetch" if judgement.due else "")
+def in_short(evaluation: Evaluation) -> str:
+    access = evaluation.access.value if evaluation.access else "wait"
+    return f"{evaluation.standing.value}: {access}" + (", fetch" if evaluation.due else "")
 
 
 def seen(
-    known: Facts | None,
+    known: CacheEntry | None,
     after: float = 0.0,
     dialect: Dialect = RFC9309,
     overrides: dict[int, Access] | None = None,
     bounds: Bounds = BOUNDS,
 ) -> str:
-    return in_short(judge(known, dialect, overrides, bounds, NOW + after))
+    return in_short(evaluate(known, dialect, overrides, bounds, NOW + after))
 
 
 @pytest.mark.parametrize("known", KNOWN)
@@ -737,7 +739,7 @@ def test_what_is_known_now(known: str) -> None:
 
 @pytest.mark.parametrize(("known", "result", "life"), TRANSITIONS)
 def test_transition(known: str, result: str, life: str) -> None:
-    after = learned(KNOWN[known], RESULTS[result], conditional=result == "304")
+    after = updated(KNOWN[known], RESULTS[result], conditional=result == "304")
     assert tuple(seen(after, age) for age in AGES.values()) == LIVES[life]
 
 
@@ -751,20 +753,20 @@ def test_what_a_request_has_waited_for_serves_it(result: str) -> None:
     """However short lifetimes and delays are."""
     bounds = Bounds(min_age=0, max_age=1e-12, retry_delay=1e-12, retry_max_delay=1e-12)
     for known in KNOWN.values():
-        after = learned(known, RESULTS[result], conditional=result == "304")
-        judgement = judge(after, RFC9309, None, bounds, NOW)
-        assert judgement.access is not None
-        assert judgement.until > NOW
+        after = updated(known, RESULTS[result], conditional=result == "304")
+        evaluation = evaluate(after, RFC9309, None, bounds, NOW)
+        assert evaluation.access is not None
+        assert evaluation.until > NOW
 
 
 # In the draft of 1996, 403 keeps out, and a copy lasts 7 days.
-KEPT_OUT: dict[str, Facts | None] = {
-    "fresh 403": facts(copy(403, age=HOUR)),
-    "stale 403": facts(copy(403, age=8 * DAY)),
-    "fresh 403, outage": facts(copy(403, age=HOUR), outage(10 * MINUTE, MINUTE, 3)),
-    "stale 403, outage": facts(copy(403, age=8 * DAY), outage(DAY, 2 * HOUR, 30)),
+KEPT_OUT: dict[str, CacheEntry | None] = {
+    "fresh 403": entry(copy(403, age=HOUR)),
+    "stale 403": entry(copy(403, age=8 * DAY)),
+    "fresh 403, outage": entry(copy(403, age=HOUR), outage(10 * MINUTE, MINUTE, 3)),
+    "stale 403, outage": entry(copy(403, age=8 * DAY), outage(DAY, 2 * HOUR, 30)),
     # The last that was heard is to keep out.
-    "403, outage of a month": facts(copy(403, age=40 * DAY), outage(MONTH, 2 * HOUR, 700)),
+    "403, outage of a month": entry(copy(403, age=40 * DAY), outage(MONTH, 2 * HOUR, 700)),
 }
 
 
@@ -829,7 +831,7 @@ def test_what_kept_crawlers_out(
 ) -> None:
     assert seen(KEPT_OUT[known], dialect=KOSTER1996) == now
     found = [
-        seen(learned(KEPT_OUT[known], RESULTS[result], KOSTER1996), 1, KOSTER1996)
+        seen(updated(KEPT_OUT[known], RESULTS[result], KOSTER1996), 1, KOSTER1996)
         for result in ("200", "403", "404", "429", "503")
     ]
     assert found == [after_200, after_403, after_404, after_429, after_503]
@@ -837,13 +839,13 @@ def test_what_kept_crawlers_out(
 
 def test_an_outage_that_keeps_out_to_this_reader_is_not_given_up() -> None:
     """Its writer had ``{403: "unreachable"}``."""
-    known = facts(None, Outage(FetchResult(URL, 403), NOW - MONTH, NOW, 700))
+    known = entry(None, Outage(FetchResult(URL, 403), NOW - MONTH, NOW, 700))
     assert seen(known, 1, RFC9309) == "given up: unavailable"
     assert seen(known, 1, KOSTER1996) == "refused: unreachable"
     assert seen(known, 1, overrides={403: Access.DISALLOWED}) == "refused: unreachable"
 
 
-# -- the same facts, other readers ----------------------------------------------
+# -- the same entry, other readers ----------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -857,24 +859,24 @@ def test_an_outage_that_keeps_out_to_this_reader_is_not_given_up() -> None:
     ],
 )
 def test_a_copy_is_what_its_reader_says(status: int, rfc9309: str, google: str) -> None:
-    assert seen(facts(copy(status)), dialect=RFC9309) == rfc9309
-    assert seen(facts(copy(status)), dialect=GOOGLE) == google
+    assert seen(entry(copy(status)), dialect=RFC9309) == rfc9309
+    assert seen(entry(copy(status)), dialect=GOOGLE) == google
 
 
 def test_a_copy_that_is_none_to_its_reader_does_not_help_in_an_outage() -> None:
-    known = facts(copy(429), outage())
+    known = entry(copy(429), outage())
     assert seen(known, 1, RFC9309) == "outage: unavailable"
     assert seen(known, 1, GOOGLE) == "refused: unreachable"
 
 
 def test_overrides_are_those_of_the_reader() -> None:
-    assert seen(facts(copy(404)), overrides={404: Access.DISALLOWED}) == "fresh: disallowed"
-    assert seen(facts(copy(404)), overrides={404: Access.UNREACHABLE}) == "absent: wait, fetch"
-    assert seen(facts(copy(503)), overrides={503: Access.UNAVAILABLE}) == "fresh: unavailable"
+    assert seen(entry(copy(404)), overrides={404: Access.DISALLOWED}) == "fresh: disallowed"
+    assert seen(entry(copy(404)), overrides={404: Access.UNREACHABLE}) == "absent: wait, fetch"
+    assert seen(entry(copy(503)), overrides={503: Access.UNAVAILABLE}) == "fresh: unavailable"
 
 
 def test_facts_without_any_are_nothing() -> None:
-    assert seen(facts()) == "absent: wait, fetch"
+    assert seen(entry()) == "absent: wait, fetch"
 
 
 # -- when to judge again --------------------------------------------------------
@@ -883,44 +885,44 @@ def test_facts_without_any_are_nothing() -> None:
 @pytest.mark.parametrize(
     ("known", "dialect", "until"),
     [
-        (facts(copy()), RFC9309, 0.9 * DAY),
-        (facts(copy(age=0.9 * DAY)), RFC9309, 0.1 * DAY),
+        (entry(copy()), RFC9309, 0.9 * DAY),
+        (entry(copy(age=0.9 * DAY)), RFC9309, 0.1 * DAY),
         # At least half a minute for a refresh, at most half of the lifetime.
-        (facts(copy(headers=(("cache-control", "max-age=100"),))), GOOGLE, 70),
-        (facts(copy(headers=(("cache-control", "max-age=40"),))), GOOGLE, 20),
+        (entry(copy(headers=(("cache-control", "max-age=100"),))), GOOGLE, 70),
+        (entry(copy(headers=(("cache-control", "max-age=40"),))), GOOGLE, 20),
         # Of an outage: the next attempt, or the end of what is used meanwhile.
-        (facts(copy(age=HOUR), outage()), RFC9309, MINUTE),
-        (facts(copy(404, age=DAY - 30), outage()), RFC9309, 30),
-        (facts(copy(404, age=DAY - 90), outage(last=MINUTE)), RFC9309, 90),
-        (facts(copy(404, age=DAY), outage()), RFC9309, MINUTE),
-        (facts(copy(age=3 * DAY), outage(last=MINUTE)), RFC9309, DAY),
-        (facts(None, outage()), RFC9309, MINUTE),
-        (facts(None, outage(MONTH)), RFC9309, MINUTE),
-        (facts(None, outage(MONTH + MINUTE, MINUTE)), RFC9309, DAY),
+        (entry(copy(age=HOUR), outage()), RFC9309, MINUTE),
+        (entry(copy(404, age=DAY - 30), outage()), RFC9309, 30),
+        (entry(copy(404, age=DAY - 90), outage(last=MINUTE)), RFC9309, 90),
+        (entry(copy(404, age=DAY), outage()), RFC9309, MINUTE),
+        (entry(copy(age=3 * DAY), outage(last=MINUTE)), RFC9309, DAY),
+        (entry(None, outage()), RFC9309, MINUTE),
+        (entry(None, outage(MONTH)), RFC9309, MINUTE),
+        (entry(None, outage(MONTH + MINUTE, MINUTE)), RFC9309, DAY),
         # Nothing is usable.
         (None, RFC9309, 0),
-        (facts(copy(age=DAY)), RFC9309, 0),
-        (facts(None, outage(last=MINUTE)), RFC9309, 0),
-        (facts(None, outage(MONTH + DAY + MINUTE, DAY + MINUTE)), RFC9309, 0),
-        (facts(copy(age=3 * DAY), outage(last=DAY + MINUTE)), RFC9309, 0),
-        (facts(copy(), outage()), KOSTER1994, MINUTE),
-        (facts(copy(), outage(last=MINUTE)), KOSTER1994, math.inf),
+        (entry(copy(age=DAY)), RFC9309, 0),
+        (entry(None, outage(last=MINUTE)), RFC9309, 0),
+        (entry(None, outage(MONTH + DAY + MINUTE, DAY + MINUTE)), RFC9309, 0),
+        (entry(copy(age=3 * DAY), outage(last=DAY + MINUTE)), RFC9309, 0),
+        (entry(copy(), outage()), KOSTER1994, MINUTE),
+        (entry(copy(), outage(last=MINUTE)), KOSTER1994, math.inf),
     ],
 )
-def test_until(known: Facts | None, dialect: Dialect, until: float) -> None:
-    judgement = judge(known, dialect, None, Bounds(min_age=0), NOW)
-    assert judgement.until - NOW == pytest.approx(until, abs=0.001)
-    assert (judgement.access is None) is (until == 0)
+def test_until(known: CacheEntry | None, dialect: Dialect, until: float) -> None:
+    evaluation = evaluate(known, dialect, None, Bounds(min_age=0), NOW)
+    assert evaluation.until - NOW == pytest.approx(until, abs=0.001)
+    assert (evaluation.access is None) is (until == 0)
 
 
 def test_the_copy_in_use() -> None:
     file, none = copy(age=HOUR), copy(404, age=HOUR)
-    assert judge(facts(file), RFC9309, None, BOUNDS, NOW).copy is file
-    assert judge(facts(none), RFC9309, None, BOUNDS, NOW).copy is none
-    assert judge(facts(file, outage()), RFC9309, None, BOUNDS, NOW).copy is file
+    assert evaluate(entry(file), RFC9309, None, BOUNDS, NOW).copy is file
+    assert evaluate(entry(none), RFC9309, None, BOUNDS, NOW).copy is none
+    assert evaluate(entry(file, outage()), RFC9309, None, BOUNDS, NOW).copy is file
     # In use means that a request may go by it.
-    assert judge(facts(file), RFC9309, None, BOUNDS, NOW + DAY).copy is None
-    assert judge(facts(none, outage(MONTH)), RFC9309, None, BOUNDS, NOW + DAY).copy is None
+    assert evaluate(entry(file), RFC9309, None, BOUNDS, NOW + DAY).copy is None
+    assert evaluate(entry(none, outage(MONTH)), RFC9309, None, BOUNDS, NOW + DAY).copy is None
 
 
 # -- grace ----------------------------------------------------------------------
@@ -940,13 +942,13 @@ def test_the_copy_in_use() -> None:
     ],
 )
 def test_grace(since: float, last: float, grace: float, expected: str) -> None:
-    known = facts(None, outage(since, last))
+    known = entry(None, outage(since, last))
     assert seen(known, bounds=Bounds(grace=grace)) == expected
 
 
 def test_a_failure_of_last_month_and_one_of_today_are_an_outage_of_a_month() -> None:
-    known = facts(None, outage(MONTH, MONTH))
-    assert seen(learned(known, NO_ANSWER)) == "given up: unavailable"
+    known = entry(None, outage(MONTH, MONTH))
+    assert seen(updated(known, NO_ANSWER)) == "given up: unavailable"
 
 
 # -- times that cannot be -------------------------------------------------------
@@ -955,36 +957,36 @@ def test_a_failure_of_last_month_and_one_of_today_are_an_outage_of_a_month() -> 
 @pytest.mark.parametrize(
     ("known", "expected"),
     [
-        (facts(copy(age=-CLOCK_SKEW)), "fresh: successful"),
-        (facts(copy(age=-CLOCK_SKEW - 1)), "stale: wait, fetch"),
-        (facts(copy(404, age=-HOUR)), "stale: wait, fetch"),
-        (facts(copy(age=-math.inf)), "stale: wait, fetch"),
-        (facts(copy(age=math.inf)), "stale: wait, fetch"),
-        (facts(copy(age=math.nan)), "stale: wait, fetch"),
-        (facts(copy(404, age=-HOUR), outage()), "refused: unreachable"),
+        (entry(copy(age=-CLOCK_SKEW)), "fresh: successful"),
+        (entry(copy(age=-CLOCK_SKEW - 1)), "stale: wait, fetch"),
+        (entry(copy(404, age=-HOUR)), "stale: wait, fetch"),
+        (entry(copy(age=-math.inf)), "stale: wait, fetch"),
+        (entry(copy(age=math.inf)), "stale: wait, fetch"),
+        (entry(copy(age=math.nan)), "stale: wait, fetch"),
+        (entry(copy(404, age=-HOUR), outage()), "refused: unreachable"),
         # A file is a file, whenever it came.
-        (facts(copy(age=-HOUR), outage()), "outage: successful"),
+        (entry(copy(age=-HOUR), outage()), "outage: successful"),
         # An outage that is seen in the future: time to retry, and not given up.
-        (facts(None, outage(since=-HOUR, last=-HOUR)), "refused: wait, fetch"),
-        (facts(None, outage(since=MONTH, last=-MONTH)), "refused: wait, fetch"),
-        (facts(None, outage(since=MONTH, last=-math.inf)), "refused: wait, fetch"),
-        (facts(None, outage(since=MONTH, last=math.nan)), "refused: wait, fetch"),
-        (facts(None, outage(since=MONTH, last=math.inf)), "refused: wait, fetch"),
-        (facts(copy(), outage(last=-HOUR)), "outage: successful, fetch"),
-        (facts(copy(age=2 * DAY), outage(last=-HOUR)), "stale: wait, fetch"),
+        (entry(None, outage(since=-HOUR, last=-HOUR)), "refused: wait, fetch"),
+        (entry(None, outage(since=MONTH, last=-MONTH)), "refused: wait, fetch"),
+        (entry(None, outage(since=MONTH, last=-math.inf)), "refused: wait, fetch"),
+        (entry(None, outage(since=MONTH, last=math.nan)), "refused: wait, fetch"),
+        (entry(None, outage(since=MONTH, last=math.inf)), "refused: wait, fetch"),
+        (entry(copy(), outage(last=-HOUR)), "outage: successful, fetch"),
+        (entry(copy(age=2 * DAY), outage(last=-HOUR)), "stale: wait, fetch"),
         # One since a time that cannot be is not given up.
-        (facts(None, outage(since=math.inf)), "refused: unreachable"),
-        (facts(None, outage(since=-math.inf)), "refused: unreachable"),
-        (facts(None, outage(since=math.nan)), "refused: unreachable"),
-        (facts(None, outage(since=NOW)), "refused: unreachable"),
-        (facts(None, outage(since=NOW + 1)), "refused: unreachable"),
+        (entry(None, outage(since=math.inf)), "refused: unreachable"),
+        (entry(None, outage(since=-math.inf)), "refused: unreachable"),
+        (entry(None, outage(since=math.nan)), "refused: unreachable"),
+        (entry(None, outage(since=NOW)), "refused: unreachable"),
+        (entry(None, outage(since=NOW + 1)), "refused: unreachable"),
     ],
 )
-def test_times_that_cannot_be(known: Facts, expected: str) -> None:
+def test_times_that_cannot_be(known: CacheEntry, expected: str) -> None:
     assert seen(known) == expected
 
 
-# -- whatever the facts ---------------------------------------------------------
+# -- whatever the entry ---------------------------------------------------------
 
 TIMES = st.one_of(
     st.floats(),
@@ -1006,10 +1008,10 @@ FETCHED = st.builds(
     failure=st.one_of(st.none(), st.sampled_from(Failure)),
     headers=HEADERS,
 )
-COPIES = st.builds(Copy, FETCHED, fetched_at=TIMES, confirmed_at=TIMES)
+COPIES = st.builds(StoredResponse, FETCHED, fetched_at=TIMES, confirmed_at=TIMES)
 OUTAGES = st.builds(Outage, FETCHED, since=TIMES, last_at=TIMES, attempts=st.integers())
 FACTS = st.builds(
-    Facts, st.just(ORIGIN), st.one_of(st.none(), COPIES), st.one_of(st.none(), OUTAGES)
+    CacheEntry, st.just(ORIGIN), st.one_of(st.none(), COPIES), st.one_of(st.none(), OUTAGES)
 )
 READERS = st.sampled_from(list(DIALECTS.values()))
 SPANS = st.floats(0.001, 100 * DAY)
@@ -1024,70 +1026,72 @@ ALL_BOUNDS = st.builds(
 )
 
 
-def is_past(known: Facts) -> bool:
-    """Whether *known* is of the past, as facts are while no clock is set back."""
+def is_past(known: CacheEntry) -> bool:
+    """Whether *known* is of the past, as entry are while no clock is set back."""
     times = [known.copy.confirmed_at] if known.copy else []
     times += [known.outage.last_at] if known.outage else []
     return all(time <= NOW + CLOCK_SKEW for time in times)
 
 
 @given(FACTS, READERS, ALL_BOUNDS)
-def test_a_judgement_is_about_now(known: Facts, dialect: Dialect, bounds: Bounds) -> None:
-    judgement = judge(known, dialect, None, bounds, NOW)
-    if judgement.access is None:
-        assert (judgement.until, judgement.due, judgement.copy) == (NOW, True, None)
+def test_a_judgement_is_about_now(known: CacheEntry, dialect: Dialect, bounds: Bounds) -> None:
+    evaluation = evaluate(known, dialect, None, bounds, NOW)
+    if evaluation.access is None:
+        assert (evaluation.until, evaluation.due, evaluation.copy) == (NOW, True, None)
     else:
-        assert judgement.until > NOW
+        assert evaluation.until > NOW
 
 
 @given(FACTS, READERS, ALL_BOUNDS, st.floats(0, 1, exclude_max=True))
 def test_a_judgement_holds_until_it_says(
-    known: Facts, dialect: Dialect, bounds: Bounds, part: float
+    known: CacheEntry, dialect: Dialect, bounds: Bounds, part: float
 ) -> None:
     assume(is_past(known))
-    judgement = judge(known, dialect, None, bounds, NOW)
-    until = min(judgement.until, NOW + 100 * MONTH)
+    evaluation = evaluate(known, dialect, None, bounds, NOW)
+    until = min(evaluation.until, NOW + 100 * MONTH)
     later = NOW + part * (until - NOW)
     if later < until:
-        assert judge(known, dialect, None, bounds, later) == judgement
-    if judgement.until < math.inf:
-        after = judge(known, dialect, None, bounds, judgement.until)
-        assert judgement.access is None or after != judgement
+        assert evaluate(known, dialect, None, bounds, later) == evaluation
+    if evaluation.until < math.inf:
+        after = evaluate(known, dialect, None, bounds, evaluation.until)
+        assert evaluation.access is None or after != evaluation
 
 
 @given(FACTS, READERS, ALL_BOUNDS)
-def test_nothing_is_allowed_by_accident(known: Facts, dialect: Dialect, bounds: Bounds) -> None:
-    judgement = judge(known, dialect, None, bounds, NOW)
-    if judgement.access is not Access.UNAVAILABLE:
+def test_nothing_is_allowed_by_accident(
+    known: CacheEntry, dialect: Dialect, bounds: Bounds
+) -> None:
+    evaluation = evaluate(known, dialect, None, bounds, NOW)
+    if evaluation.access is not Access.UNAVAILABLE:
         return
-    if judgement.copy is not None:
-        assert judgement.copy is known.copy
-        assert access_result(judgement.copy.result, dialect) is Access.UNAVAILABLE
-        assert judgement.copy.confirmed_at <= NOW + CLOCK_SKEW
-        assert fresh_until(judgement.copy, dialect, bounds) > NOW
+    if evaluation.copy is not None:
+        assert evaluation.copy is known.copy
+        assert access_result(evaluation.copy.result, dialect) is Access.UNAVAILABLE
+        assert evaluation.copy.confirmed_at <= NOW + CLOCK_SKEW
+        assert fresh_until(evaluation.copy, dialect, bounds) > NOW
     else:
         assert known.outage is not None
-        assert judgement.standing is Standing.GIVEN_UP
+        assert evaluation.standing is Freshness.GIVEN_UP
         assert known.outage.last_at - known.outage.since > bounds.grace
         assert known.outage.last_at <= NOW + CLOCK_SKEW
 
 
 @given(FACTS, READERS, ALL_BOUNDS)
-def test_rules_come_from_a_file(known: Facts, dialect: Dialect, bounds: Bounds) -> None:
-    judgement = judge(known, dialect, None, bounds, NOW)
-    if judgement.access is Access.SUCCESSFUL:
-        assert judgement.copy is not None
-        assert access_result(judgement.copy.result, dialect) is Access.SUCCESSFUL
+def test_rules_come_from_a_file(known: CacheEntry, dialect: Dialect, bounds: Bounds) -> None:
+    evaluation = evaluate(known, dialect, None, bounds, NOW)
+    if evaluation.access is Access.SUCCESSFUL:
+        assert evaluation.copy is not None
+        assert access_result(evaluation.copy.result, dialect) is Access.SUCCESSFUL
 
 
 @given(FACTS, READERS, ALL_BOUNDS)
 def test_with_time_alone_nothing_becomes_usable(
-    known: Facts, dialect: Dialect, bounds: Bounds
+    known: CacheEntry, dialect: Dialect, bounds: Bounds
 ) -> None:
     """What has to be waited for once stays so; what ends, ends in that or a refusal."""
     assume(is_past(known))
-    now = judge(known, dialect, None, bounds, NOW)
-    later = judge(known, dialect, None, bounds, NOW + HOUR)
+    now = evaluate(known, dialect, None, bounds, NOW)
+    later = evaluate(known, dialect, None, bounds, NOW + HOUR)
     if now.access is None:
         assert later.access is None
     else:
@@ -1095,7 +1099,9 @@ def test_with_time_alone_nothing_becomes_usable(
 
 
 @given(COPIES, READERS, ALL_BOUNDS)
-def test_a_lifetime_is_within_its_bounds(held: Copy, dialect: Dialect, bounds: Bounds) -> None:
+def test_a_lifetime_is_within_its_bounds(
+    held: StoredResponse, dialect: Dialect, bounds: Bounds
+) -> None:
     seconds = lifetime(held, dialect, bounds)
     assert seconds > 0
     assert seconds <= max(2.0**31, dialect.lifetime)
@@ -1112,7 +1118,7 @@ def test_a_retry_is_soon(known: Outage, bounds: Bounds) -> None:
 
 @pytest.mark.once
 @given(FACTS)
-def test_validators_are_harmless(known: Facts) -> None:
+def test_validators_are_harmless(known: CacheEntry) -> None:
     for name, value in validators(known):
         assert name in ("If-None-Match", "If-Modified-Since")
         assert all(" " <= c <= "~" or "\xa0" <= c <= "\xff" for c in value)
@@ -1121,17 +1127,17 @@ def test_validators_are_harmless(known: Facts) -> None:
 @pytest.mark.once
 @given(st.one_of(st.none(), FACTS), FETCHED, READERS, ALL_BOUNDS, st.booleans())
 def test_what_was_just_learned_is_usable(
-    known: Facts | None, result: FetchResult, dialect: Dialect, bounds: Bounds, asked: bool
+    known: CacheEntry | None, result: FetchResult, dialect: Dialect, bounds: Bounds, asked: bool
 ) -> None:
     access = access_result(result, dialect)
-    after = learn(known, ORIGIN, result, access, NOW, conditional=asked)
-    judgement = judge(after, dialect, None, bounds, NOW)
-    assert judgement.access is not None
+    after = update(known, ORIGIN, result, access, NOW, conditional=asked)
+    evaluation = evaluate(after, dialect, None, bounds, NOW)
+    assert evaluation.access is not None
     if after.outage is None:
-        assert judgement.standing is Standing.FRESH
+        assert evaluation.standing is Freshness.FRESH
         assert after.copy is not None
         assert after.copy.confirmed_at == NOW
     else:
         assert after.copy is (known.copy if known else None)
         assert after.outage.last_at == NOW
-        assert judgement.standing in (Standing.OUTAGE, Standing.REFUSED, Standing.GIVEN_UP)
+        assert evaluation.standing in (Freshness.OUTAGE, Freshness.REFUSED, Freshness.GIVEN_UP)

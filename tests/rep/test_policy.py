@@ -7,23 +7,25 @@ from dataclasses import replace
 import pytest
 
 from scrapy_rep.rep.access import FetchResult
+from scrapy_rep.rep.cache_entry import CacheEntry, Outage, StoredResponse
 from scrapy_rep.rep.dialects import GOOGLE, RFC9309, Access, Dialect, WhenUnreachable
-from scrapy_rep.rep.facts import Copy, Facts, Outage
+from scrapy_rep.rep.directives import Directives, HonouredDirectives
 from scrapy_rep.rep.lines import Field
 from scrapy_rep.rep.pace import Pace
 from scrapy_rep.rep.policy import Policy, Rules
 from scrapy_rep.rep.robotstxt import RobotsTxt
 from scrapy_rep.rep.urls import Origin
 from scrapy_rep.rep.verdict import AgentLine, Reason
-from scrapy_rep.rep.wishes import Heeded, Wishes
 
 ORIGIN = Origin.of("https://example.com/")
-COPY = Copy(FetchResult(ORIGIN.robots_url, 999), 900.0, 1000.0)
+COPY = StoredResponse(FetchResult(ORIGIN.robots_url, 999), 900.0, 1000.0)
 PAGE = "https://example.com/a"
 ITSELF = "https://example.com/robots.txt"
 
 
-HEEDED = Heeded(frozenset({Field.CRAWL_DELAY, Field.VISIT_TIME}), ("search", "ai-input"))
+HEEDED = HonouredDirectives(
+    frozenset({Field.CRAWL_DELAY, Field.VISIT_TIME}), ("search", "ai-input")
+)
 
 
 def policy(
@@ -35,11 +37,11 @@ def policy(
         access=access,
         dialect=dialect,
         rules=rules,
-        facts=Facts(ORIGIN, COPY),
-        copy=Copy(FetchResult(ORIGIN.robots_url, 999, detail=detail), 900.0, 1000.0),
+        entry=CacheEntry(ORIGIN, COPY),
+        copy=StoredResponse(FetchResult(ORIGIN.robots_url, 999, detail=detail), 900.0, 1000.0),
         until=2000.0,
         robots=robots,
-        wishes=Wishes.of(robots, HEEDED) if robots is not None else None,
+        directives=Directives.of(robots, HEEDED) if robots is not None else None,
     )
 
 
@@ -174,16 +176,16 @@ def test_other_times_of_the_day() -> None:
     assert found.objection(ITSELF, "x", NOON) is None
 
 
-def known(copy: Copy | None, outage: Outage | None) -> Policy:
+def known(copy: StoredResponse | None, outage: Outage | None) -> Policy:
     access = Access.SUCCESSFUL if copy else Access.UNREACHABLE
-    facts = Facts(ORIGIN, copy, outage)
-    return Policy(ORIGIN, access, RFC9309, None, facts, copy, until=2000.0)
+    entry = CacheEntry(ORIGIN, copy, outage)
+    return Policy(ORIGIN, access, RFC9309, None, entry, copy, until=2000.0)
 
 
 def test_a_policy_tells_of_the_answer_that_it_comes_from() -> None:
     moved = FetchResult("https://example.org/robots.txt", 200, detail="status 200")
     failed = Outage(FetchResult(ORIGIN.robots_url, detail="no answer"), 950.0, 960.0, attempts=2)
-    copy = Copy(moved, 900.0, 940.0)
+    copy = StoredResponse(moved, 900.0, 940.0)
     fresh, outage, refused = known(copy, None), known(copy, failed), known(None, failed)
     for found in (fresh, outage):
         assert (found.url, found.status, found.detail) == (moved.url, 200, "status 200")

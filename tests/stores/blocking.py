@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Coroutine
 from types import TracebackType
 from typing import Any, TypeVar
 
-from scrapy_rep.rep.facts import Facts
+from scrapy_rep.rep.cache_entry import CacheEntry
 from scrapy_rep.rep.urls import Origin
 from scrapy_rep.stores.base import Claim, Lease, Store
 from scrapy_rep.stores.redis import RedisStore
@@ -50,20 +50,20 @@ class BlockingStore:
         self._store = store
         self._run = loop.run
 
-    async def read(self, origin: Origin) -> Facts | None:
+    async def read(self, origin: Origin) -> CacheEntry | None:
         return self._run(self._store.read(origin))
 
     async def claim(self, origin: Origin, seconds: float) -> Claim:
         return self._run(self._store.claim(origin, seconds))
 
-    async def write(self, facts: Facts, lease: Lease | None = None) -> None:
-        self._run(self._store.write(facts, lease))
+    async def write(self, entry: CacheEntry, lease: Lease | None = None) -> None:
+        self._run(self._store.write(entry, lease))
 
     async def release(self, lease: Lease) -> None:
         self._run(self._store.release(lease))
 
-    async def news(self, origin: Origin, seconds: float) -> None:
-        self._run(self._store.news(origin, seconds))
+    async def wait_for_update(self, origin: Origin, seconds: float) -> None:
+        self._run(self._store.wait_for_update(origin, seconds))
 
     async def delete(self, origin: Origin) -> bool:
         return self._run(self._store.delete(origin))

@@ -1,4 +1,4 @@
-"""Facts, clocks and ways to run stores, for the tests here."""
+"""CacheEntry, clocks and ways to run stores, for the tests here."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from scrapy_rep.rep.access import Failure, FetchResult
-from scrapy_rep.rep.facts import Copy, Facts, Outage
+from scrapy_rep.rep.cache_entry import CacheEntry, Outage, StoredResponse
 from scrapy_rep.rep.urls import Origin
 
 _T = TypeVar("_T")
@@ -55,18 +55,18 @@ def origin(number: int = 0) -> Origin:
     return Origin("https", f"host{number}.example", 443)
 
 
-def facts(number: int = 0, at: float = NOON, body: bytes = RULES) -> Facts:
+def entry(number: int = 0, at: float = NOON, body: bytes = RULES) -> CacheEntry:
     about = origin(number)
     result = FetchResult(
         about.robots_url, 200, body, detail="status 200", headers=(("etag", '"1"'),)
     )
-    return Facts(about, Copy(result, at, at))
+    return CacheEntry(about, StoredResponse(result, at, at))
 
 
-def outage(number: int = 0, at: float = NOON, since: float = NOON) -> Facts:
+def outage(number: int = 0, at: float = NOON, since: float = NOON) -> CacheEntry:
     about = origin(number)
     failed = FetchResult(about.robots_url, failure=Failure.NO_ANSWER, detail="no answer")
-    return Facts(about, facts(number, since).copy, Outage(failed, since, at, attempts=3))
+    return CacheEntry(about, entry(number, since).copy, Outage(failed, since, at, attempts=3))
 
 
 def change(path: Path, sql: str, *values: object) -> None:

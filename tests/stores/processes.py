@@ -20,15 +20,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from scrapy_rep.rep.facts import Facts
+from scrapy_rep.rep.cache_entry import CacheEntry
 from scrapy_rep.stores import sqlite
 from scrapy_rep.stores.base import Store, StoreError
-from scrapy_rep.stores.guarded import GuardedStore
+from scrapy_rep.stores.circuit_breaker import CircuitBreaker
 from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.redis_url import parse_url
 from scrapy_rep.stores.sqlite import SqliteStore
 from tests.stores.blocking import BlockingStore, LoopInThread
-from tests.stores.examples import NOON, Clock, facts, is_whole, origin, run, run_all
+from tests.stores.examples import NOON, Clock, entry, is_whole, origin, run, run_all
 
 LEASE = 30.0
 
@@ -52,7 +52,7 @@ def in_child(work: Callable[[], object]) -> int:
 
 
 def write_for_ever(path: Path, clock: Clock, begin: int, told: int) -> None:
-    """Count up in the facts of ten origins, and say what has been kept."""
+    """Count up in the entry of ten origins, and say what has been kept."""
     store = SqliteStore(path, clock)
     count = begin
     while True:
@@ -68,7 +68,7 @@ def write_for_ever(path: Path, clock: Clock, begin: int, told: int) -> None:
             # To be killed with leases in hand.
             continue
         body = b"# %d\n" % count + random.randbytes(random.choice([0, 100, 5000]))
-        run(store.write(facts(about, clock(), body), lease))
+        run(store.write(entry(about, clock(), body), lease))
         # Told in one piece, or not at all.
         os.write(told, f"kept {about} {count}\n".encode())
 
@@ -119,7 +119,7 @@ def wrong_with(path: Path, clock: Clock, kept: dict[int, int]) -> list[str]:
             problems.append(f"the lease on {about} is held")
         else:
             run(store.release(claim.lease))
-        copy = claim.facts.copy if claim.facts else None
+        copy = claim.entry.copy if claim.entry else None
         count = int(copy.result.body.split()[1]) if copy else 0
         if count < kept.get(about, 0):
             problems.append(f"{kept[about]} of {about} is lost, there is {count}")
@@ -214,7 +214,7 @@ def claim_again_and_again(
         time.sleep(chance.uniform(0, 0.002))
         with contextlib.suppress(FileNotFoundError):
             marker.unlink()
-        run(store.write(facts(about, time.time()), lease))
+        run(store.write(entry(about, time.time()), lease))
     return done
 
 
@@ -247,7 +247,7 @@ def race(directory: str, origins: str) -> list[int]:
     return [granted[about] for about in range(int(origins))]
 
 
-def write_patiently(store: SqliteStore, known: Facts) -> None:
+def write_patiently(store: SqliteStore, known: CacheEntry) -> None:
     """Write, and again where others keep the file locked for longer than a crawl waits."""
     for _ in range(40):
         with contextlib.suppress(StoreError):
@@ -268,7 +268,7 @@ def set_aside(directory: str, processes: str) -> dict[str, Any]:
                 pass
             store = SqliteStore(path, Clock())
             for about in range(20):
-                write_patiently(store, facts(20 * number + about))
+                write_patiently(store, entry(20 * number + about))
             run(store.close())
 
         children.append(in_child(use))
@@ -302,12 +302,12 @@ def fill(path: str, limit: str) -> dict[str, Any]:
     warnings = Warnings()
     logging.getLogger().addHandler(warnings)
     clock = Clock(NOON)
-    store = GuardedStore(lambda: SqliteStore(path, clock), clock)
+    store = CircuitBreaker(lambda: SqliteStore(path, clock), clock)
     granted = kept = 0
     for number in range(500):
         lease = run(store.claim(origin(number), LEASE)).lease
         granted += lease is not None
-        run(store.write(facts(number, clock(), random.randbytes(3000)), lease))
+        run(store.write(entry(number, clock(), random.randbytes(3000)), lease))
         kept += store.works
     run(store.close())
     if int(limit):

@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scrapy_rep.rep.access import Failure, FetchResult
-from scrapy_rep.rep.facts import Copy, Facts, Outage
+from scrapy_rep.rep.cache_entry import CacheEntry, Outage, StoredResponse
 from scrapy_rep.rep.text import printable
 from scrapy_rep.rep.urls import Origin
 from scrapy_rep.stores.base import (
@@ -27,7 +27,7 @@ from scrapy_rep.stores.base import (
     origin_of,
     time_of,
 )
-from tests.stores.examples import NOON, facts, origin, outage
+from tests.stores.examples import NOON, entry, origin, outage
 
 TIMES = st.floats(0, 253_402_300_799)
 TEXTS = st.text(st.characters(codec=None), max_size=50)
@@ -42,12 +42,12 @@ RESULTS = st.builds(
     detail=TEXTS.map(printable),
     headers=st.lists(st.tuples(TEXTS, TEXTS), max_size=4).map(tuple),
 )
-COPIES = st.builds(Copy, RESULTS, TIMES, TIMES)
+COPIES = st.builds(StoredResponse, RESULTS, TIMES, TIMES)
 OUTAGES = st.builds(Outage, RESULTS, TIMES, TIMES, st.integers(1, 1_000_000))
 HOSTS = st.text(st.characters(codec="ascii", exclude_characters="\\"), min_size=1, max_size=20)
 ORIGINS = st.builds(Origin, st.sampled_from(["http", "https"]), HOSTS, st.integers(1, 65535))
-FACTS = st.builds(Facts, ORIGINS, COPIES, st.none() | OUTAGES) | st.builds(
-    Facts, ORIGINS, st.none(), OUTAGES
+FACTS = st.builds(CacheEntry, ORIGINS, COPIES, st.none() | OUTAGES) | st.builds(
+    CacheEntry, ORIGINS, st.none(), OUTAGES
 )
 
 JSON = st.recursive(
@@ -67,7 +67,7 @@ def head_of(kept: bytes) -> Any:
 
 
 @given(FACTS)
-def test_round_trip(known: Facts) -> None:
+def test_round_trip(known: CacheEntry) -> None:
     assert decode(known.origin, encode(known)) == known
 
 
@@ -82,18 +82,18 @@ def test_what_is_longer_for_its_escapes_stays_whole() -> None:
 def test_a_value_is_small() -> None:
     body = b"User-agent: *\n" + b"".join(b"Disallow: /section%d/\n" % n for n in range(30))
     assert len(body) > 600
-    assert len(encode(facts(body=body))) < 300
+    assert len(encode(entry(body=body))) < 300
 
 
 def test_large_bodies() -> None:
-    large = facts(body=bytes(MAX_BODIES))
+    large = entry(body=bytes(MAX_BODIES))
     assert decode(large.origin, encode(large)) == large
     with pytest.raises(ValueError, match="too large"):
-        encode(facts(body=bytes(MAX_BODIES + 1)))
+        encode(entry(body=bytes(MAX_BODIES + 1)))
 
 
 def test_large_headers_are_not_kept() -> None:
-    known = facts()
+    known = entry()
     assert known.copy is not None
     result = replace(known.copy.result, headers=(("etag", "x" * 600_000),))
     with pytest.raises(ValueError, match="too large"):
@@ -103,7 +103,7 @@ def test_large_headers_are_not_kept() -> None:
 @pytest.mark.parametrize("time", [math.nan, math.inf, -math.inf])
 def test_such_times_are_not_kept(time: float) -> None:
     with pytest.raises(ValueError, match="not JSON compliant"):
-        encode(facts(at=time))
+        encode(entry(at=time))
 
 
 # -- values of others -----------------------------------------------------------
@@ -146,12 +146,12 @@ def test_one_field_changed(data: st.DataObject) -> None:
 
 @given(st.integers(0, 200), st.integers(1, 255))
 def test_one_octet_changed(position: int, difference: int) -> None:
-    kept = bytearray(encode(facts()))
+    kept = bytearray(encode(entry()))
     position %= len(kept)
     kept[position] ^= difference
     # What is accepted had a bit changed that zlib does not look at.
     with contextlib.suppress(UnreadableValue):
-        assert decode(origin(), bytes(kept)) == facts()
+        assert decode(origin(), bytes(kept)) == entry()
 
 
 @pytest.mark.parametrize("kept", [None, 1, 1.5, "rep1", bytearray(b"rep1"), [b"rep1"]])
@@ -161,7 +161,7 @@ def test_other_types(kept: object) -> None:
 
 @pytest.mark.parametrize("magic", [b"rep2", b"REP1", b"rep", b"\x80\x04"])
 def test_other_versions(magic: bytes) -> None:
-    refused(value(head_of(encode(facts())), magic=magic))
+    refused(value(head_of(encode(entry())), magic=magic))
 
 
 def test_an_old_value_is_still_read() -> None:
@@ -170,21 +170,21 @@ def test_an_old_value_is_still_read() -> None:
         b'["https://host0.example",["https://host0.example/robots.txt",200,34,0,null,'
         b'"status 200",[["etag","\\"1\\""]],false,1800000000.0,1800000000.0],null]'
     )
-    assert decode(origin(), value(line, b"User-agent: *\nDisallow: /private/\n")) == facts()
+    assert decode(origin(), value(line, b"User-agent: *\nDisallow: /private/\n")) == entry()
 
 
 def test_of_another_origin() -> None:
     with pytest.raises(UnreadableValue, match="another origin"):
-        decode(origin(1), encode(facts(0)))
+        decode(origin(1), encode(entry(0)))
 
 
 def test_with_something_after_it() -> None:
-    refused(encode(facts()) + b"x")
-    refused(value(head_of(encode(facts())), b"x" * 35))
+    refused(encode(entry()) + b"x")
+    refused(value(head_of(encode(entry())), b"x" * 35))
 
 
 def test_without_a_body() -> None:
-    refused(value(head_of(encode(facts())), b"User-agent: *\n"))
+    refused(value(head_of(encode(entry())), b"User-agent: *\n"))
 
 
 def test_an_outage_without_an_attempt() -> None:
@@ -194,16 +194,16 @@ def test_an_outage_without_an_attempt() -> None:
 
 
 def test_cut() -> None:
-    kept = encode(facts())
+    kept = encode(entry())
     for size in range(len(kept)):
         refused(kept[:size])
 
 
 @pytest.mark.parametrize("time", [b"NaN", b"Infinity", b"-1", b"1e999", b"9" * 400, b"9" * 5000])
 def test_times_that_are_none(time: bytes) -> None:
-    line = json.dumps(head_of(encode(facts()))).encode()
+    line = json.dumps(head_of(encode(entry()))).encode()
     assert line.count(b"1800000000.0") == 2
-    refused(value(line.replace(b"1800000000.0", time, 1), facts().copy.result.body))  # type: ignore[union-attr]
+    refused(value(line.replace(b"1800000000.0", time, 1), entry().copy.result.body))  # type: ignore[union-attr]
 
 
 def test_deep_nesting() -> None:
@@ -221,7 +221,7 @@ def test_a_bomb_does_not_explode() -> None:
 
 
 def test_nothing_has_power_over_a_terminal() -> None:
-    head = head_of(encode(facts()))
+    head = head_of(encode(entry()))
     head[1][5] = "\x1b[2J" + "x" * 1000
     copy = decode(origin(), value(head, b"User-agent: *\nDisallow: /private/\n")).copy
     assert copy is not None
@@ -251,7 +251,7 @@ def test_no_keys(key: str) -> None:
 
 
 def test_time_of_the_last_news() -> None:
-    assert time_of(facts(at=NOON)) == NOON
+    assert time_of(entry(at=NOON)) == NOON
     assert time_of(outage(at=NOON + 5)) == NOON + 5
 
 

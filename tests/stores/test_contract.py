@@ -12,11 +12,11 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
 from scrapy_rep.rep.urls import Origin
 from scrapy_rep.stores.base import KEPT_FOR, MAX_BODIES, MAX_LEASE, Lease, Store
-from scrapy_rep.stores.guarded import GuardedStore
+from scrapy_rep.stores.circuit_breaker import CircuitBreaker
 from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.stores.sqlite import SqliteStore
 from tests.stores.blocking import BlockingStore, LoopInThread, SharedClock, redis_store
-from tests.stores.examples import DAY, HOUR, Clock, facts, origin, outage, run, run_all
+from tests.stores.examples import DAY, HOUR, Clock, entry, origin, outage, run, run_all
 from tests.stores.redis_server import RedisServer
 
 LEASE = 30.0
@@ -48,7 +48,7 @@ def store(
     kinds: dict[str, Callable[[], Store]] = {
         "memory": lambda: MemoryStore(1000, clock, clock.pause),
         "sqlite": lambda: SqliteStore(tmp_path / "x.sqlite", clock, clock.pause),
-        "guarded": lambda: GuardedStore(
+        "guarded": lambda: CircuitBreaker(
             lambda: SqliteStore(tmp_path / "x.sqlite", clock, clock.pause), clock
         ),
     }
@@ -72,17 +72,17 @@ def test_nothing_is_known_at_first(store: Store) -> None:
 
 
 def test_what_is_written_is_read(store: Store) -> None:
-    run(store.write(facts(1)))
+    run(store.write(entry(1)))
     run(store.write(outage(2)))
-    assert run(store.read(origin(1))) == facts(1)
+    assert run(store.read(origin(1))) == entry(1)
     assert run(store.read(origin(2))) == outage(2)
     assert run(store.read(origin(3))) is None
 
 
 def test_a_claim_gives_facts_and_lease(store: Store, clock: Clock) -> None:
-    run(store.write(facts()))
+    run(store.write(entry()))
     claim = run(store.claim(origin(), LEASE))
-    assert claim.facts == facts()
+    assert claim.entry == entry()
     assert claim.lease is not None
     assert claim.lease.origin == origin()
     assert claim.lease.until == clock.now + LEASE
@@ -96,14 +96,14 @@ def test_one_lease_at_a_time(store: Store) -> None:
 
 
 def test_facts_come_without_a_lease_too(store: Store) -> None:
-    run(store.write(facts()))
+    run(store.write(entry()))
     lease_on(store)
-    assert run(store.claim(origin(), LEASE)).facts == facts()
+    assert run(store.claim(origin(), LEASE)).entry == entry()
 
 
 def test_writing_ends_the_lease(store: Store) -> None:
-    run(store.write(facts(), lease_on(store)))
-    assert run(store.claim(origin(), LEASE)).facts == facts()
+    run(store.write(entry(), lease_on(store)))
+    assert run(store.claim(origin(), LEASE)).entry == entry()
 
 
 def test_release_ends_the_lease(store: Store) -> None:
@@ -127,21 +127,21 @@ def test_no_lease_is_for_ever(store: Store, clock: Clock) -> None:
 
 
 def test_the_clock_is_set_back_an_hour(store: Store, clock: Clock) -> None:
-    run(store.write(facts(1, clock.now), lease_on(store, 1)))
+    run(store.write(entry(1, clock.now), lease_on(store, 1)))
     lease_on(store)
     clock.now -= HOUR
     assert lease_on(store) is not None
     # Nor does what came later by the wrong clock bar what comes now.
-    run(store.write(facts(1, clock.now, b"new")))
-    assert run(store.read(origin(1))) == facts(1, clock.now, b"new")
+    run(store.write(entry(1, clock.now, b"new")))
+    assert run(store.read(origin(1))) == entry(1, clock.now, b"new")
 
 
 def test_the_clock_is_set_back_while_somebody_fetches(store: Store, clock: Clock) -> None:
-    run(store.write(facts(0, clock.now)))
+    run(store.write(entry(0, clock.now)))
     lease = lease_on(store)
     clock.now -= HOUR
-    run(store.write(facts(0, clock.now, b"new"), lease))
-    assert run(store.read(origin())) == facts(0, clock.now, b"new")
+    run(store.write(entry(0, clock.now, b"new"), lease))
+    assert run(store.read(origin())) == entry(0, clock.now, b"new")
 
 
 def test_whoever_is_late_does_not_end_the_lease_of_another(store: Store, clock: Clock) -> None:
@@ -150,39 +150,39 @@ def test_whoever_is_late_does_not_end_the_lease_of_another(store: Store, clock: 
     lease_on(store)
     run(store.release(late))
     assert run(store.claim(origin(), LEASE)).lease is None
-    run(store.write(facts(0, clock.now), late))
+    run(store.write(entry(0, clock.now), late))
     claim = run(store.claim(origin(), LEASE))
     assert claim.lease is None
     # Still news: nobody has anything newer.
-    assert claim.facts == facts(0, clock.now)
+    assert claim.entry == entry(0, clock.now)
 
 
 def test_whoever_is_late_does_not_replace_what_is_newer(store: Store, clock: Clock) -> None:
     late, then = lease_on(store), clock.now
     clock.now += LEASE
-    run(store.write(facts(0, clock.now, b"new"), lease_on(store)))
-    run(store.write(facts(0, then, b"old"), late))
-    run(store.write(facts(0, then, b"old")))
-    assert run(store.read(origin())) == facts(0, clock.now, b"new")
+    run(store.write(entry(0, clock.now, b"new"), lease_on(store)))
+    run(store.write(entry(0, then, b"old"), late))
+    run(store.write(entry(0, then, b"old")))
+    assert run(store.read(origin())) == entry(0, clock.now, b"new")
 
 
 def test_a_holder_replaces_whatever_is_there(store: Store, clock: Clock) -> None:
-    run(store.write(facts(0, clock.now)))
-    older = facts(0, clock.now - 5, b"by its clock")
+    run(store.write(entry(0, clock.now)))
+    older = entry(0, clock.now - 5, b"by its clock")
     run(store.write(older, lease_on(store)))
     assert run(store.read(origin())) == older
 
 
 def test_too_large_ends_the_lease_all_the_same(store: Store) -> None:
-    run(store.write(facts(body=bytes(MAX_BODIES + 1)), lease_on(store)))
+    run(store.write(entry(body=bytes(MAX_BODIES + 1)), lease_on(store)))
     claim = run(store.claim(origin(), LEASE))
-    assert claim.facts is None
+    assert claim.entry is None
     assert claim.lease is not None
 
 
 def test_origins_delete_clear(store: Store) -> None:
     for number in range(5):
-        run(store.write(facts(number)))
+        run(store.write(entry(number)))
     assert set(run_all(store.origins())) == set(map(origin, range(5)))
     assert run(store.delete(origin(3))) is True
     assert run(store.delete(origin(3))) is False
@@ -196,8 +196,8 @@ def test_leases_outlive_a_clearing(store: Store) -> None:
     run(store.delete(origin()))
     run(store.clear())
     assert run(store.claim(origin(), LEASE)).lease is None
-    run(store.write(facts(), lease))
-    assert run(store.read(origin())) == facts()
+    run(store.write(entry(), lease))
+    assert run(store.read(origin())) == entry()
 
 
 @pytest.mark.parametrize("host", ["\ud800.example", "a" * 70 + "é", "nul\0.example", "x" * 5000])
@@ -205,7 +205,7 @@ def test_odd_hosts(store: Store, host: str) -> None:
     odd = Origin("http", host, 80)
     claim = run(store.claim(odd, LEASE))
     assert claim.lease is not None
-    run(store.write(facts(), claim.lease))
+    run(store.write(entry(), claim.lease))
     run(store.release(claim.lease))
     assert run(store.read(odd)) is None
 
@@ -213,7 +213,7 @@ def test_odd_hosts(store: Store, host: str) -> None:
 def test_pruning(kind: str, store: Store, clock: Clock) -> None:
     if kind == "redis":
         pytest.skip("Redis forgets by itself, see test_redis.py")
-    run(store.write(facts(1, clock.now)))
+    run(store.write(entry(1, clock.now)))
     run(store.write(outage(2, at=clock.now + 40 * DAY, since=clock.now)))
     clock.now += KEPT_FOR + 1
     lease_on(store, 1)
@@ -224,27 +224,27 @@ def test_pruning(kind: str, store: Store, clock: Clock) -> None:
 
 
 def test_no_news_to_wait_for(store: Store, clock: Clock) -> None:
-    run(store.news(origin(), 10))
+    run(store.wait_for_update(origin(), 10))
     assert clock.pauses == 0
 
 
 def test_news_do_not_take_longer_than_the_lease(store: Store, clock: Clock) -> None:
     lease = lease_on(store)
-    run(store.news(origin(), 100))
+    run(store.wait_for_update(origin(), 100))
     assert lease.until <= clock.now < lease.until + 1
 
 
 def test_news_take_the_time_that_was_asked_for_at_most(store: Store, clock: Clock) -> None:
     begun = clock.now
     lease_on(store)
-    run(store.news(origin(), 5))
+    run(store.wait_for_update(origin(), 5))
     assert clock.now - begun == pytest.approx(5)
 
 
 def test_a_closed_store_can_be_used_again(store: Store) -> None:
-    run(store.write(facts()))
+    run(store.write(entry()))
     run(store.close())
-    assert run(store.read(origin())) == facts()
+    assert run(store.read(origin())) == entry()
 
 
 @pytest_twisted.ensureDeferred  # type: ignore[untyped-decorator]
@@ -253,9 +253,9 @@ async def test_news_in_an_event_loop(tmp_path: Path) -> None:
         ours, theirs = SqliteStore(tmp_path / "x.sqlite"), SqliteStore(tmp_path / "x.sqlite")
         lease = (await theirs.claim(origin(), 60)).lease
         assert lease is not None
-        call_later(0.2, lambda: deferred_from_coro(theirs.write(facts(), lease)))
-        await ours.news(origin(), 60)
-        assert await ours.read(origin()) == facts()
+        call_later(0.2, lambda: deferred_from_coro(theirs.write(entry(), lease)))
+        await ours.wait_for_update(origin(), 60)
+        assert await ours.read(origin()) == entry()
         await ours.close()
         await theirs.close()
 
@@ -266,9 +266,9 @@ async def test_news_in_an_event_loop(tmp_path: Path) -> None:
 async def test_waiting_for_news_can_be_cancelled(tmp_path: Path) -> None:
     async def wait() -> None:
         store = SqliteStore(tmp_path / "x.sqlite")
-        guarded = GuardedStore(lambda: store)
+        guarded = CircuitBreaker(lambda: store)
         await guarded.claim(origin(), 60)
-        waiting = deferred_from_coro(guarded.news(origin(), 60))
+        waiting = deferred_from_coro(guarded.wait_for_update(origin(), 60))
         waiting.addErrback(lambda failure: None)
         call_later(0.1, waiting.cancel)
         await maybe_deferred_to_future(waiting)

@@ -19,12 +19,12 @@ from typing import Any
 import pytest
 
 from scrapy_rep.rep.access import FetchResult
-from scrapy_rep.rep.facts import Copy, Facts
+from scrapy_rep.rep.cache_entry import CacheEntry, StoredResponse
 from scrapy_rep.rep.urls import Origin
 from scrapy_rep.stores.base import StoreError
-from scrapy_rep.stores.guarded import GuardedStore
+from scrapy_rep.stores.circuit_breaker import CircuitBreaker
 from scrapy_rep.stores.sqlite import MIGRATIONS, SqliteStore
-from tests.stores.examples import HOUR, Clock, change, facts, is_whole, look, origin, run, run_all
+from tests.stores.examples import HOUR, Clock, change, entry, is_whole, look, origin, run, run_all
 from tests.stores.redis_server import RedisServer
 
 ROOT = Path(__file__).parents[2]
@@ -51,21 +51,21 @@ def process(*arguments: object, before: tuple[str, ...] = ()) -> Any:
 
 
 @pytest.fixture
-def store(path: Path, clock: Clock) -> Iterator[GuardedStore]:
-    store = GuardedStore(lambda: SqliteStore(path, clock, clock.pause), clock)
+def store(path: Path, clock: Clock) -> Iterator[CircuitBreaker]:
+    store = CircuitBreaker(lambda: SqliteStore(path, clock, clock.pause), clock)
     yield store
     run(store.close())
 
 
-def goes_on(store: GuardedStore, log: pytest.LogCaptureFixture, *, works: bool) -> str:
+def goes_on(store: CircuitBreaker, log: pytest.LogCaptureFixture, *, works: bool) -> str:
     """A crawl with *store* goes on, with one warning at most: what it says."""
     begun = time.monotonic()
     for number in range(100, 150):
         lease = run(store.claim(origin(number), LEASE)).lease
         assert lease is not None
-        run(store.write(facts(number), lease))
+        run(store.write(entry(number), lease))
         known = run(store.read(origin(number)))
-        assert known == (facts(number) if works else None)
+        assert known == (entry(number) if works else None)
     # A lock is waited for once, not each time.
     assert time.monotonic() - begun < 20
     assert store.works is works
@@ -142,7 +142,7 @@ def test_the_lease_of_a_holder_that_is_gone_expires(path: Path, clock: Clock) ->
     )
     store = SqliteStore(path, clock, clock.pause)
     assert run(store.claim(origin(), LEASE)).lease is None
-    run(store.news(origin(), 100))
+    run(store.wait_for_update(origin(), 100))
     assert clock.now == pytest.approx(Clock().now + 30, abs=1)
     assert run(store.claim(origin(), LEASE)).lease is not None
 
@@ -168,15 +168,15 @@ def locked(path: Path) -> Iterator[None]:
 
 @pytest.mark.parametrize("opened", [True, False])
 def test_locked_by_another_process(
-    path: Path, store: GuardedStore, clock: Clock, caplog: pytest.LogCaptureFixture, opened: bool
+    path: Path, store: CircuitBreaker, clock: Clock, caplog: pytest.LogCaptureFixture, opened: bool
 ) -> None:
     if opened:
-        run(store.write(facts()))
+        run(store.write(entry()))
     with locked(path):
         assert "another process has locked it" in goes_on(store, caplog, works=False)
     clock.now += 30
-    run(store.write(facts()))
-    assert run(store.read(origin())) == facts()
+    run(store.write(entry()))
+    assert run(store.read(origin())) == entry()
     assert store.works
 
 
@@ -212,10 +212,10 @@ def test_a_directory_that_is_read_only(
     open_directory: Path, clock: Clock, caplog: pytest.LogCaptureFixture, there: bool
 ) -> None:
     path = open_directory / "robots.sqlite"
-    store = GuardedStore(lambda: SqliteStore(path, clock), clock)
+    store = CircuitBreaker(lambda: SqliteStore(path, clock), clock)
     with nobody():
         if there:
-            run(store.write(facts()))
+            run(store.write(entry()))
             run(store.close())
     open_directory.chmod(0o555)
     with nobody():
@@ -225,7 +225,7 @@ def test_a_directory_that_is_read_only(
     open_directory.chmod(0o777)
     clock.now += 30
     with nobody():
-        run(store.write(facts()))
+        run(store.write(entry()))
         assert store.works
         run(store.close())
 
@@ -235,8 +235,8 @@ def test_a_file_that_is_read_only(
     open_directory: Path, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = open_directory / "robots.sqlite"
-    store = GuardedStore(lambda: SqliteStore(path, clock), clock)
-    run(store.write(facts()))
+    store = CircuitBreaker(lambda: SqliteStore(path, clock), clock)
+    run(store.write(entry()))
     run(store.close())
     path.chmod(0o444)
     with nobody():
@@ -260,7 +260,7 @@ def test_a_place_for_no_file(
     path = place(tmp_path)
     if path.is_relative_to("/proc") and not Path("/proc/self").exists():
         pytest.skip("no /proc here")
-    store = GuardedStore(lambda: SqliteStore(path, clock), clock)
+    store = CircuitBreaker(lambda: SqliteStore(path, clock), clock)
     said = goes_on(store, caplog, works=False)
     assert f"{path}: " in said
     assert "or set REP_STORE to another file" in said
@@ -341,13 +341,13 @@ DAMAGES: dict[str, Callable[[Path], None]] = {
 def fill(path: Path, clock: Clock) -> None:
     store = SqliteStore(path, clock)
     for number in range(100):
-        run(store.write(facts(number, body=random.Random(number).randbytes(1000))))
+        run(store.write(entry(number, body=random.Random(number).randbytes(1000))))
     run(store.close())
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_damaged_files(
-    path: Path, store: GuardedStore, clock: Clock, caplog: pytest.LogCaptureFixture, damage: str
+    path: Path, store: CircuitBreaker, clock: Clock, caplog: pytest.LogCaptureFixture, damage: str
 ) -> None:
     fill(path, clock)
     DAMAGES[damage](path)
@@ -378,7 +378,7 @@ def test_damaged_files_that_are_left_alone(path: Path, clock: Clock, damage: str
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_damaged_while_it_is_open(
-    path: Path, store: GuardedStore, clock: Clock, caplog: pytest.LogCaptureFixture, damage: str
+    path: Path, store: CircuitBreaker, clock: Clock, caplog: pytest.LogCaptureFixture, damage: str
 ) -> None:
     fill(path, clock)
     assert run(store.read(origin(1))) is not None
@@ -389,10 +389,10 @@ def test_damaged_while_it_is_open(
         for number in range(100):
             known = run(store.read(origin(number)))
             body = random.Random(number).randbytes(1000)
-            assert known in (None, facts(number, body=body))
+            assert known in (None, entry(number, body=body))
             lease = run(store.claim(origin(1000 * turn + number), LEASE)).lease
             assert lease is not None
-            run(store.write(facts(1000 * turn + number, body=body), lease))
+            run(store.write(entry(1000 * turn + number, body=body), lease))
         assert store.works
         run(store.close())
     assert len(caplog.records) == 1
@@ -401,16 +401,16 @@ def test_damaged_while_it_is_open(
 
 
 def test_a_table_is_missing(
-    path: Path, store: GuardedStore, caplog: pytest.LogCaptureFixture
+    path: Path, store: CircuitBreaker, caplog: pytest.LogCaptureFixture
 ) -> None:
-    run(store.write(facts()))
+    run(store.write(entry()))
     change(path, "DROP TABLE leases")
     assert "was damaged (no such table: leases)" in goes_on(store, caplog, works=True)
 
 
 @pytest.mark.parametrize("opened", [False, True])
 def test_an_emptied_file(
-    path: Path, store: GuardedStore, clock: Clock, caplog: pytest.LogCaptureFixture, opened: bool
+    path: Path, store: CircuitBreaker, clock: Clock, caplog: pytest.LogCaptureFixture, opened: bool
 ) -> None:
     fill(path, clock)
     if opened:
@@ -418,11 +418,11 @@ def test_an_emptied_file(
     truncate(path, 0)
     for number in range(100, 150):
         assert run(store.claim(origin(number), LEASE)).lease is not None
-        run(store.write(facts(number)))
+        run(store.write(entry(number)))
     # That is how a new one looks, too.
     assert store.works
     assert len(caplog.records) <= opened
-    assert run(store.read(origin(100))) == facts(100)
+    assert run(store.read(origin(100))) == entry(100)
     run(store.close())
     assert is_whole(path)
 
@@ -434,7 +434,7 @@ def test_nothing_set_aside_is_lost(path: Path, clock: Clock) -> None:
             path.with_name(path.name + suffix).write_bytes(b"no database %d" % number)
         contents.append(b"no database %d" % number)
         store = SqliteStore(path, clock)
-        run(store.write(facts(number)))
+        run(store.write(entry(number)))
         run(store.close())
     names = [found.name for found in path.parent.iterdir()]
     names = sorted(name for name in names if re.search(r"Z(-\d)?$", name))
@@ -446,17 +446,17 @@ def test_nothing_set_aside_is_lost(path: Path, clock: Clock) -> None:
 def test_the_log_goes_with_the_file(path: Path, clock: Clock) -> None:
     fill(path, clock)
     other, store = SqliteStore(path, clock), SqliteStore(path, clock)
-    run(other.write(facts()))
+    run(other.write(entry()))
     log = path.with_name("robots.sqlite-wal").read_bytes()
     assert log
     garble(path, 0, path.stat().st_size)
-    run(store.write(facts(1)))
+    run(store.write(entry(1)))
     (aside,) = path.parent.glob("*.damaged-*-wal")
     assert aside.read_bytes() == log
     # The other one finds out by itself, and does not hurt the new one.
-    run(other.write(facts(2)))
+    run(other.write(entry(2)))
     run(other.close())
-    run(store.write(facts(3)))
+    run(store.write(entry(3)))
     run(store.close())
     assert len(list(path.parent.glob("*.damaged-*Z"))) == 1
     assert set(run_all(SqliteStore(path, clock).origins())) == {origin(1), origin(2), origin(3)}
@@ -483,7 +483,7 @@ def test_a_directory_in_which_nothing_can_be_renamed(
     path.write_bytes(b"no database" * 1000)
     path.chmod(0o666)
     open_directory.chmod(0o555)
-    store = GuardedStore(lambda: SqliteStore(path, clock), clock)
+    store = CircuitBreaker(lambda: SqliteStore(path, clock), clock)
     with nobody():
         assert "let this user write the file and its directory" in goes_on(
             store, caplog, works=False
@@ -492,7 +492,7 @@ def test_a_directory_in_which_nothing_can_be_renamed(
 
 
 def test_of_a_newer_version(
-    path: Path, store: GuardedStore, caplog: pytest.LogCaptureFixture, clock: Clock
+    path: Path, store: CircuitBreaker, caplog: pytest.LogCaptureFixture, clock: Clock
 ) -> None:
     fill(path, clock)
     change(path, f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
@@ -512,9 +512,9 @@ def test_the_clock_is_set_back_an_hour(path: Path, clock: Clock) -> None:
     claim = run(store.claim(origin(0), LEASE))
     # Nobody waits an hour for the lease; what was known is known.
     assert claim.lease is not None
-    assert claim.facts is not None
-    run(store.write(facts(0, clock.now), claim.lease))
-    assert run(store.read(origin(0))) == facts(0, clock.now)
+    assert claim.entry is not None
+    run(store.write(entry(0, clock.now), claim.lease))
+    assert run(store.read(origin(0))) == entry(0, clock.now)
     assert run(store.prune()) == 0
 
 
@@ -522,13 +522,13 @@ def test_the_clock_is_set_back_an_hour(path: Path, clock: Clock) -> None:
 
 
 def test_text_of_others_has_no_power(
-    path: Path, store: GuardedStore, caplog: pytest.LogCaptureFixture
+    path: Path, store: CircuitBreaker, caplog: pytest.LogCaptureFixture
 ) -> None:
     odd = Origin("http", "\x1b[2J.example", 80)
     result = FetchResult(odd.robots_url, 200)
-    run(store.write(Facts(odd, Copy(result, 1.0, 1.0))))
-    change(path, "UPDATE facts SET value = x'00'")
+    run(store.write(CacheEntry(odd, StoredResponse(result, 1.0, 1.0))))
+    change(path, "UPDATE entry SET value = x'00'")
     assert run(store.read(odd)) is None
     assert "\\x1b[2J.example" in caplog.text
     assert "\x1b" not in caplog.text
-    assert look(path, "SELECT * FROM facts") == []
+    assert look(path, "SELECT * FROM entry") == []

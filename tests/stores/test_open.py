@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_rep.stores.guarded import GuardedStore
+from scrapy_rep.stores.circuit_breaker import CircuitBreaker
 from scrapy_rep.stores.memory import MemoryStore
-from scrapy_rep.stores.open import StoreSpec, open_guarded, open_store, parse_spec
+from scrapy_rep.stores.open import StoreSpec, open_store, open_store_with_breaker, parse_spec
 from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.sqlite import SqliteStore
-from tests.stores.examples import Clock, facts, origin, run
+from tests.stores.examples import Clock, entry, origin, run
 from tests.test_imports import loaded_by
 
 
@@ -67,7 +67,7 @@ def test_the_data_directory_of_a_project(tmp_path: Path, monkeypatch: pytest.Mon
     (tmp_path / "deep").mkdir()
     monkeypatch.chdir(tmp_path / "deep")
     store = open_store(parse_spec("sqlite"), 10)
-    run(store.write(facts()))
+    run(store.write(entry()))
     run(store.close())
     assert (tmp_path / ".scrapy" / "rep" / "robots.sqlite").is_file()
 
@@ -113,11 +113,11 @@ def test_stores(tmp_path: Path) -> None:
     memory, file = parse_spec("memory"), StoreSpec(False, tmp_path / "x")
     redis = parse_spec("redis://host")
     assert isinstance(open_store(redis, 10, clock), RedisStore)
-    assert isinstance(open_guarded(redis, 10, clock), GuardedStore)
+    assert isinstance(open_store_with_breaker(redis, 10, clock), CircuitBreaker)
     assert isinstance(open_store(memory, 10, clock), MemoryStore)
-    assert isinstance(open_guarded(memory, 10, clock), MemoryStore)
+    assert isinstance(open_store_with_breaker(memory, 10, clock), MemoryStore)
     assert isinstance(open_store(file, 10, clock), SqliteStore)
-    assert isinstance(open_guarded(file, 10, clock), GuardedStore)
+    assert isinstance(open_store_with_breaker(file, 10, clock), CircuitBreaker)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -126,9 +126,9 @@ def test_a_crawl_starts_whatever_the_project_is_like(
 ) -> None:
     (tmp_path / ".scrapy").write_text("no directory", "utf-8")
     monkeypatch.chdir(tmp_path)
-    store = open_guarded(parse_spec("sqlite"), 10)
+    store = open_store_with_breaker(parse_spec("sqlite"), 10)
     assert run(store.claim(origin(), 30)).lease is not None
-    run(store.write(facts()))
+    run(store.write(entry()))
     assert [record.levelname for record in caplog.records] == ["WARNING"]
     assert "set REP_STORE to another file" in caplog.text
 
@@ -140,7 +140,7 @@ def test_a_crawl_starts_whatever_the_project_is_like(
         ("scrapy_rep", "redis"),
         ("scrapy_rep.settings", "redis"),
         ("scrapy_rep.stores.sqlite", "redis"),
-        ("scrapy_rep.stores.guarded", "sqlite3"),
+        ("scrapy_rep.stores.circuit_breaker", "sqlite3"),
         ("scrapy_rep.stores.sqlite", "twisted.internet.reactor"),
     ],
 )

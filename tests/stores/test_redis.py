@@ -17,18 +17,18 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from scrapy_rep.rep.facts import Facts
+from scrapy_rep.rep.cache_entry import CacheEntry
 from scrapy_rep.stores.base import KEPT_FOR, StoreError, encode, time_of
 from scrapy_rep.stores.redis import MAX_VALUE, RedisStore
 from scrapy_rep.stores.redis_url import parse_url
 from tests.conditions import until
 from tests.stores.blocking import LoopInThread
-from tests.stores.examples import HOUR, facts, origin, outage
+from tests.stores.examples import HOUR, entry, origin, outage
 from tests.stores.redis_server import RedisServer
 
 ROOT = Path(__file__).parents[2]
 LEASE = 30.0
-KEY = "scrapy-rep:facts:https://host0.example"
+KEY = "scrapy-rep:entry:https://host0.example"
 LEASE_KEY = "scrapy-rep:lease:https://host0.example"
 CHANNEL = "scrapy-rep:news:https://host0.example"
 #: Seconds after which a lease is in force still, and somebody who was told has come back.
@@ -48,8 +48,8 @@ async def store_in(
         await store.close()
 
 
-def now_facts(number: int = 0) -> Facts:
-    return facts(number, round(time.time(), 3))
+def now_facts(number: int = 0) -> CacheEntry:
+    return entry(number, round(time.time(), 3))
 
 
 @pytest.fixture
@@ -175,9 +175,9 @@ def test_whoever_waits_is_told(fresh_redis: RedisServer, client: Redis, do: Do, 
         async with store_in(fresh_redis) as ours, store_in(fresh_redis) as theirs:
             lease = (await theirs.claim(origin(), LEASE)).lease
             assert lease is not None
-            waiting = asyncio.create_task(ours.news(origin(), LEASE))
+            waiting = asyncio.create_task(ours.wait_for_update(origin(), LEASE))
             # Nobody fetches this one.
-            await asyncio.wait_for(ours.news(origin(1), LEASE), SOON)
+            await asyncio.wait_for(ours.wait_for_update(origin(1), LEASE), SOON)
             await until(lambda: fresh_redis.listeners(CHANNEL) == 1)
             await nothing_is_asked(client)
             assert not waiting.done()
@@ -194,7 +194,9 @@ def test_many_wait_for_many(fresh_redis: RedisServer, client: Redis, do: Do) -> 
         async with store_in(fresh_redis) as ours, store_in(fresh_redis) as theirs:
             for _ in range(3):
                 claims = [await theirs.claim(origin(number), LEASE) for number in range(40)]
-                waiting = [asyncio.create_task(ours.news(origin(n), LEASE)) for n in range(40)]
+                waiting = [
+                    asyncio.create_task(ours.wait_for_update(origin(n), LEASE)) for n in range(40)
+                ]
                 # Some have begun to wait, some have not.
                 await asyncio.sleep(0.02)
                 for claim in claims:
@@ -210,7 +212,7 @@ def test_many_wait_for_many(fresh_redis: RedisServer, client: Redis, do: Do) -> 
 async def waiting_for_news(server: RedisServer, store: RedisStore) -> asyncio.Task[None]:
     """Somebody who waits until the first origin is fetched."""
     await store.claim(origin(), LEASE)
-    waiting = asyncio.create_task(store.news(origin(), LEASE))
+    waiting = asyncio.create_task(store.wait_for_update(origin(), LEASE))
     await until(lambda: server.listeners(CHANNEL) == 1)
     return waiting
 
@@ -267,7 +269,7 @@ def test_the_lease_of_a_holder_that_is_gone_expires(fresh_redis: RedisServer, do
 
     async def scenario() -> None:
         async with store_in(fresh_redis) as ours:
-            await asyncio.wait_for(ours.news(origin(), LEASE), SOON)
+            await asyncio.wait_for(ours.wait_for_update(origin(), LEASE), SOON)
             assert (await ours.claim(origin(), LEASE)).lease is not None
 
     do(scenario())
@@ -287,11 +289,11 @@ def test_a_worker_whose_clock_is_off(fresh_redis: RedisServer, do: Do, off: floa
             store_in(fresh_redis, clock=lambda: now) as ours,
             store_in(fresh_redis, clock=lambda: wrong) as theirs,
         ):
-            await theirs.write(facts(0, wrong))
+            await theirs.write(entry(0, wrong))
             read = await ours.read(origin())
             assert read is not None
             assert time_of(read) == pytest.approx(now, abs=60)
-            await ours.write(facts(1, now))
+            await ours.write(entry(1, now))
             read = await theirs.read(origin(1))
             assert read is not None
             assert time_of(read) == pytest.approx(wrong, abs=60)
@@ -316,7 +318,7 @@ def test_a_worker_whose_clock_is_off(fresh_redis: RedisServer, do: Do, off: floa
 def test_what_is_right_within_a_second_is_not_touched(fresh_redis: RedisServer, do: Do) -> None:
     async def scenario() -> None:
         async with store_in(fresh_redis) as store:
-            known = facts(0, time.time())
+            known = entry(0, time.time())
             await store.write(known)
             assert await store.read(origin()) == known
 
@@ -329,7 +331,7 @@ def test_a_clock_that_is_put_right(fresh_redis: RedisServer, do: Do) -> None:
         right = time.time()
         now = right + HOUR
         async with store_in(fresh_redis, clock=lambda: now) as store:
-            await store.write(facts(0, now))
+            await store.write(entry(0, now))
             now = right
             await store.read(origin(1))
             read = await store.read(origin())
@@ -342,7 +344,7 @@ def test_a_clock_that_is_put_right(fresh_redis: RedisServer, do: Do) -> None:
 # -- what cannot be read ------------------------------------------------------------
 
 
-def valid(known: Facts) -> bytes:
+def valid(known: CacheEntry) -> bytes:
     return b"%d %b" % (round(time_of(known) * 1000), encode(known))
 
 
@@ -381,7 +383,7 @@ def test_values_that_cannot_be_read(
             sent = client.info("stats")["total_net_output_bytes"]
             assert await store.read(origin(0)) is None
             claim = await store.claim(origin(0), LEASE)
-            assert claim.facts is None
+            assert claim.entry is None
             assert claim.lease is not None
             assert await store.read(origin(1)) is None
             sent = client.info("stats")["total_net_output_bytes"] - sent
@@ -403,7 +405,7 @@ def test_keys_that_are_none(fresh_redis: RedisServer, client: Redis, do: Do) -> 
         async with store_in(fresh_redis) as store:
             await store.write(now_facts())
             for name in (b"\xff\x00", b"junk", b"ftp://", b"https://host0.example/path"):
-                client.set(b"scrapy-rep:facts:" + name, "x")
+                client.set(b"scrapy-rep:entry:" + name, "x")
             assert [found async for found in store.origins()] == [origin()]
 
     do(scenario())
@@ -416,7 +418,7 @@ def test_leases_that_are_none(fresh_redis: RedisServer, client: Redis, do: Do, l
     async def scenario() -> None:
         async with store_in(fresh_redis) as store:
             client.set(LEASE_KEY, lease)
-            await store.news(origin(), 60)
+            await store.wait_for_update(origin(), 60)
             assert (await store.claim(origin(), LEASE)).lease is not None
 
     do(scenario())
@@ -428,7 +430,7 @@ def test_too_large_for_redis(fresh_redis: RedisServer, client: Redis, do: Do) ->
             lease = (await store.claim(origin(), LEASE)).lease
             body = random.Random(1).randbytes(MAX_VALUE)
             for holds in (lease, None):
-                await store.write(facts(0, time.time(), body), holds)
+                await store.write(entry(0, time.time(), body), holds)
                 assert await store.read(origin()) is None
             assert (await store.claim(origin(), LEASE)).lease is not None
 

@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from scrapy_rep.stores.guarded import GuardedStore
-from scrapy_rep.stores.open import open_guarded, parse_spec
+from scrapy_rep.stores.circuit_breaker import CircuitBreaker
+from scrapy_rep.stores.open import open_store_with_breaker, parse_spec
 from tests.conditions import until
 from tests.integration.certificates import tls_context
 from tests.stores.blocking import LoopInThread
-from tests.stores.examples import facts, origin
+from tests.stores.examples import entry, origin
 from tests.stores.redis_server import RedisServer, stopped
 
 LEASE = 30.0
@@ -43,9 +43,9 @@ def do(asyncio_thread: LoopInThread, caplog: pytest.LogCaptureFixture) -> Do:
 
 
 @asynccontextmanager
-async def guarded(url: str) -> AsyncIterator[GuardedStore]:
-    store = open_guarded(parse_spec(url), 10)
-    assert isinstance(store, GuardedStore)
+async def guarded(url: str) -> AsyncIterator[CircuitBreaker]:
+    store = open_store_with_breaker(parse_spec(url), 10)
+    assert isinstance(store, CircuitBreaker)
     try:
         yield store
     finally:
@@ -59,10 +59,10 @@ async def in_time(work: Awaitable[Any]) -> Any:
     return result
 
 
-async def use(store: GuardedStore, start: int, *, works: bool) -> None:
+async def use(store: CircuitBreaker, start: int, *, works: bool) -> None:
     """A crawl with *store* goes on, and no use takes long."""
     for number in range(start, start + 30):
-        known = facts(number, round(time.time(), 3))
+        known = entry(number, round(time.time(), 3))
         lease = (await in_time(store.claim(origin(number), LEASE))).lease
         assert lease is not None
         await in_time(store.write(known, lease))
@@ -70,7 +70,7 @@ async def use(store: GuardedStore, start: int, *, works: bool) -> None:
     assert store.works is works
 
 
-async def until_it_works(store: GuardedStore) -> None:
+async def until_it_works(store: CircuitBreaker) -> None:
     deadline = time.monotonic() + 60
     await store.read(origin())
     while not store.works:
@@ -130,7 +130,7 @@ def test_it_goes_while_somebody_waits_for_news(
         url = f"{own_redis.url}?socket_timeout={LIMIT}"
         async with guarded(url) as ours, guarded(url) as theirs:
             await theirs.claim(origin(), LEASE)
-            waiting = asyncio.create_task(ours.news(origin(), LEASE))
+            waiting = asyncio.create_task(ours.wait_for_update(origin(), LEASE))
             await until_somebody_waits(own_redis)
             own_redis.signal(signal.SIGSTOP if how == "stopped" else signal.SIGKILL)
             await asyncio.wait_for(waiting, STALLS)
@@ -208,12 +208,12 @@ def test_full(own_redis: RedisServer, do: Do, caplog: pytest.LogCaptureFixture) 
         url = own_redis.patient_url
         async with guarded(url) as store, guarded(url) as other:
             lease = (await store.claim(origin(), LEASE)).lease
-            waiting = asyncio.create_task(other.news(origin(), LEASE))
+            waiting = asyncio.create_task(other.wait_for_update(origin(), LEASE))
             await until_somebody_waits(own_redis)
             with own_redis.client() as client:
                 client.config_set("maxmemory", 1)
                 # What there is no room for ends the lease all the same.
-                await store.write(facts(), lease)
+                await store.write(entry(), lease)
                 await asyncio.wait_for(waiting, STALLS)
                 await use(store, 100, works=False)
                 client.config_set("maxmemory", 0)
@@ -274,7 +274,7 @@ def test_a_unix_socket(own_redis: RedisServer, do: Do, caplog: pytest.LogCapture
         async with guarded(f"unix://{own_redis.socket}?db=3&prefix=x:&socket_timeout=10") as store:
             await use(store, 0, works=True)
         with own_redis.client(db=3) as client:
-            assert client.exists("x:facts:https://host0.example")
+            assert client.exists("x:entry:https://host0.example")
 
     do(scenario())
     assert said(caplog) == []
@@ -325,7 +325,7 @@ def test_sentinel_fails_over(
                 async with guarded(f"{url}?socket_timeout=10") as store:
                     await use(store, 0, works=True)
                     with replica.client(db=2) as client:
-                        while not client.exists("scrapy-rep:facts:https://host29.example"):
+                        while not client.exists("scrapy-rep:entry:https://host29.example"):
                             await asyncio.sleep(0.05)
                     master.kill()
                     await use(store, 100, works=False)

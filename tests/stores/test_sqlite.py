@@ -14,7 +14,7 @@ from tests.stores.examples import (
     NOON,
     Clock,
     change,
-    facts,
+    entry,
     is_whole,
     look,
     origin,
@@ -43,13 +43,13 @@ def test_nothing_is_made_before_it_is_used(tmp_path: Path, store: SqliteStore) -
 
 def test_its_directory_is_made(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path / "a" / "b" / "robots.sqlite")
-    run(store.write(facts()))
+    run(store.write(entry()))
     run(store.close())
     assert names_in(tmp_path / "a" / "b") == ["robots.sqlite"]
 
 
 def test_it_is_a_log_written_ahead(path: Path, store: SqliteStore) -> None:
-    run(store.write(facts()))
+    run(store.write(entry()))
     assert look(path, "PRAGMA journal_mode") == [("wal",)]
     assert names_in(path.parent) == ["robots.sqlite", "robots.sqlite-shm", "robots.sqlite-wal"]
     run(store.close())
@@ -57,34 +57,34 @@ def test_it_is_a_log_written_ahead(path: Path, store: SqliteStore) -> None:
 
 
 def test_what_is_written_outlives_it(path: Path, store: SqliteStore, clock: Clock) -> None:
-    run(store.write(facts()))
+    run(store.write(entry()))
     run(store.close())
-    assert run(SqliteStore(path, clock).read(origin())) == facts()
+    assert run(SqliteStore(path, clock).read(origin())) == entry()
 
 
 def test_leases_are_shared(path: Path, store: SqliteStore, clock: Clock) -> None:
     other = SqliteStore(path, clock, clock.pause)
     lease = run(store.claim(origin(), 30)).lease
     assert run(other.claim(origin(), 30)).lease is None
-    run(store.write(facts(), lease))
+    run(store.write(entry(), lease))
     claim = run(other.claim(origin(), 30))
-    assert claim.facts == facts()
+    assert claim.entry == entry()
     assert claim.lease is not None
 
 
 def test_a_symbolic_link_is_followed(tmp_path: Path, path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     path.symlink_to(tmp_path / "elsewhere" / "real.sqlite")
-    run(SqliteStore(path).write(facts()))
+    run(SqliteStore(path).write(entry()))
     assert "real.sqlite" in names_in(tmp_path / "elsewhere")
-    assert run(SqliteStore(path).read(origin())) == facts()
+    assert run(SqliteStore(path).read(origin())) == entry()
 
 
 def test_a_small_row(path: Path, store: SqliteStore) -> None:
     body = b"User-agent: *\n" + b"".join(b"Disallow: /%d/\n" % n for n in range(1000, 1040))
     assert len(body) > 600
     for number in range(2000):
-        run(store.write(facts(number, body=body)))
+        run(store.write(entry(number, body=body)))
     run(store.close())
     assert path.stat().st_size / 2000 < 600
 
@@ -93,13 +93,13 @@ def test_a_small_row(path: Path, store: SqliteStore) -> None:
 def test_deleted_or_moved_while_it_is_open(
     path: Path, store: SqliteStore, clock: Clock, deleted: bool
 ) -> None:
-    run(store.write(facts(1)))
+    run(store.write(entry(1)))
     if deleted:
         for name in names_in(path.parent):
             (path.parent / name).unlink()
     else:
         path.rename(path.with_name("moved.sqlite"))
-    run(store.write(facts(2)))
+    run(store.write(entry(2)))
     run(store.close())
     assert set(run_all(SqliteStore(path, clock).origins())) == {origin(2)}
     assert is_whole(path)
@@ -107,7 +107,7 @@ def test_deleted_or_moved_while_it_is_open(
 
 def test_pages_of_origins(store: SqliteStore) -> None:
     for number in range(1234):
-        run(store.write(facts(number)))
+        run(store.write(entry(number)))
     assert set(run_all(store.origins())) == set(map(origin, range(1234)))
 
 
@@ -125,12 +125,12 @@ def test_a_new_file_has_the_newest_version(path: Path, store: SqliteStore) -> No
 
 def test_an_empty_file_is_a_new_one(path: Path, store: SqliteStore) -> None:
     path.touch()
-    run(store.write(facts()))
+    run(store.write(entry()))
     assert version(path) == len(MIGRATIONS)
 
 
 LATER = (
-    ("ALTER TABLE facts ADD COLUMN note TEXT NOT NULL DEFAULT ''",),
+    ("ALTER TABLE entry ADD COLUMN note TEXT NOT NULL DEFAULT ''",),
     ("CREATE TABLE more (id INTEGER PRIMARY KEY)", "INSERT INTO more VALUES (1)"),
 )
 
@@ -140,31 +140,31 @@ def test_older_files_are_brought_up_to_date(
 ) -> None:
     for newest in range(len(LATER) + 1):
         monkeypatch.setattr(sqlite, "MIGRATIONS", MIGRATIONS + LATER[:newest])
-        run(store.write(facts(newest)))
+        run(store.write(entry(newest)))
         run(store.close())
         assert version(path) == len(MIGRATIONS) + newest
     assert len(run_all(store.origins())) == len(LATER) + 1
-    assert look(path, "SELECT note FROM facts LIMIT 1") == [("",)]
+    assert look(path, "SELECT note FROM entry LIMIT 1") == [("",)]
     assert look(path, "SELECT * FROM more") == [(1,)]
 
 
 def test_a_migration_that_fails_changes_nothing(
     path: Path, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run(store.write(facts()))
+    run(store.write(entry()))
     run(store.close())
     monkeypatch.setattr(sqlite, "MIGRATIONS", (*MIGRATIONS, LATER[0], ("CREATE nonsense",)))
     with pytest.raises(StoreError, match="syntax error"):
         run(store.read(origin()))
     monkeypatch.undo()
     assert version(path) == len(MIGRATIONS)
-    assert run(store.read(origin())) == facts()
+    assert run(store.read(origin())) == entry()
     with pytest.raises(sqlite3.OperationalError, match="no such column"):
-        look(path, "SELECT note FROM facts")
+        look(path, "SELECT note FROM entry")
 
 
 def test_a_newer_file_is_left_alone(path: Path, store: SqliteStore) -> None:
-    run(store.write(facts()))
+    run(store.write(entry()))
     run(store.close())
     change(path, f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
     before = path.read_bytes()
@@ -176,8 +176,8 @@ def test_a_newer_file_is_left_alone(path: Path, store: SqliteStore) -> None:
 
 
 def test_the_file_gets_newer_while_it_is_open(path: Path, store: SqliteStore) -> None:
-    run(store.write(facts()))
-    change(path, "ALTER TABLE facts RENAME TO facts2")
+    run(store.write(entry()))
+    change(path, "ALTER TABLE entry RENAME TO facts2")
     change(path, f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
     with pytest.raises(StoreError, match="newer scrapy-rep"):
         run(store.read(origin()))
@@ -216,23 +216,23 @@ def test_values_that_cannot_be_read(
     path: Path, store: SqliteStore, caplog: pytest.LogCaptureFixture, value: object
 ) -> None:
     for number in range(3):
-        run(store.write(facts(number)))
-    change(path, "UPDATE facts SET value = ? WHERE origin != 'https://host2.example'", value)
+        run(store.write(entry(number)))
+    change(path, "UPDATE entry SET value = ? WHERE origin != 'https://host2.example'", value)
     assert run(store.read(origin(0))) is None
     claim = run(store.claim(origin(1), 30))
-    assert claim.facts is None
+    assert claim.entry is None
     assert claim.lease is not None
-    assert run(store.read(origin(2))) == facts(2)
-    assert look(path, "SELECT count(*) FROM facts") == [(1,)]
+    assert run(store.read(origin(2))) == entry(2)
+    assert look(path, "SELECT count(*) FROM entry") == [(1,)]
     assert len(caplog.records) == 1
     assert "host0.example cannot be read" in caplog.text
 
 
 def test_keys_that_are_none(path: Path, store: SqliteStore) -> None:
     for number in range(5):
-        run(store.write(facts(number)))
+        run(store.write(entry(number)))
     for number, key in enumerate(["'x'", "5", "CAST(x'ff00' AS TEXT)", "x'00'"]):
-        change(path, f"UPDATE facts SET origin = {key} WHERE rowid = {number + 1}")
+        change(path, f"UPDATE entry SET origin = {key} WHERE rowid = {number + 1}")
     assert run_all(store.origins()) == [origin(4)]
 
 
@@ -248,7 +248,7 @@ def test_leases_that_are_none(path: Path, store: SqliteStore, until: str) -> Non
 
 def test_old_rows_are_dropped_when_it_is_opened(store: SqliteStore, clock: Clock) -> None:
     for number in range(10):
-        run(store.write(facts(number)))
+        run(store.write(entry(number)))
     run(store.claim(origin(), 30))
     run(store.close())
     clock.now += KEPT_FOR + 1
@@ -258,7 +258,7 @@ def test_old_rows_are_dropped_when_it_is_opened(store: SqliteStore, clock: Clock
 
 def test_a_bounded_number_at_a_time(store: SqliteStore, clock: Clock) -> None:
     for number in range(1200):
-        run(store.write(facts(number)))
+        run(store.write(entry(number)))
     clock.now += KEPT_FOR + 1
     dropped = [run(store.prune()) for _ in range(4)]
     assert dropped == [500, 500, 200, 0]
@@ -266,10 +266,10 @@ def test_a_bounded_number_at_a_time(store: SqliteStore, clock: Clock) -> None:
 
 def test_a_long_crawl_drops_more_than_it_adds(store: SqliteStore, clock: Clock) -> None:
     for number in range(1000):
-        run(store.write(facts(number)))
+        run(store.write(entry(number)))
     clock.now += KEPT_FOR + 1
     for number in range(1000):
-        run(store.write(facts(2000 + number, clock.now)))
+        run(store.write(entry(2000 + number, clock.now)))
     assert len(run_all(store.origins())) == 1000
 
 
@@ -283,20 +283,20 @@ def test_forks(
 ) -> None:
     # Who holds a lock on a busy machine is slow, and does not hang.
     monkeypatch.setattr(sqlite, "BUSY_TIMEOUT", 30.0)
-    run(store.write(facts(0)))
+    run(store.write(entry(0)))
     go_on, told = os.pipe()
     child = os.fork()
     if child == 0:
         try:
-            ours = run(store.read(origin(0))) == facts(0)
-            run(store.write(facts(1)))
+            ours = run(store.read(origin(0))) == entry(0)
+            run(store.write(entry(1)))
             os.read(go_on, 1)
             # The parent has closed its own by now.
-            run(store.write(facts(2)))
+            run(store.write(entry(2)))
             os._exit(0 if ours else 1)
         finally:
             os._exit(2)
-    run(store.write(facts(3)))
+    run(store.write(entry(3)))
     run(store.close())
     os.write(told, b".")
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

@@ -1,0 +1,71 @@
+"""From a robots.txt to its lines as they are shown."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from scrapy_rep.observers.report.model import FileReport, LineReport
+from scrapy_rep.rep.access import FetchResult
+from scrapy_rep.rep.findings import Severity
+from scrapy_rep.rep.lines import split_lines
+from scrapy_rep.rep.robotstxt import RobotsTxt
+from scrapy_rep.rep.text import printable
+
+if TYPE_CHECKING:
+    from scrapy_rep.settings import RepSettings
+
+#: What all files of a page together may take, as :func:`takes` estimates it.
+ROOM = 64 * 1024 * 1024
+# Octets that a line takes, however short it is.
+_TAKES_PER_LINE = 60
+#: How many lines of one file are shown.
+MAX_LINES = 10_000
+
+#: Instead of a file for which there is no room.
+NO_ROOM = "The robots.txt is not shown: files of other origins fill the page."
+
+
+def takes(result: FetchResult) -> int:
+    """About how many octets the body of *result* takes on a page."""
+    lines = result.body.count(b"\n") + result.body.count(b"\r")
+    return len(result.body) + _TAKES_PER_LINE * lines
+
+
+def read_file(
+    result: FetchResult,
+    settings: RepSettings,
+    decided: Mapping[tuple[int, bool], int] | None = None,
+) -> FileReport:
+    """The body of *result* as a crawl with *settings* reads it.
+
+    *decided* is how often each line has allowed (``True``) or refused.
+    """
+    decided = decided or {}
+    # Where the fetch was cut, the last line is not whole.
+    limit = min(settings.max_size, len(result.body) - result.cut)
+    robots = RobotsTxt.parse(result.body, settings.dialect, max_size=limit)
+    found: dict[int, list[tuple[Severity, str]]] = defaultdict(list)
+    severities: Counter[Severity] = Counter()
+    for finding in robots.findings:
+        if finding.severity is not Severity.OK:
+            severities[finding.severity] += 1
+            if finding.line <= MAX_LINES:
+                found[finding.line].append((finding.severity, finding.sentence))
+    # There may be something to say of a file without lines.
+    lines = split_lines(robots.body, settings.dialect) or [b""] * len(found)
+    return FileReport(
+        lines=tuple(
+            LineReport(
+                printable(line),
+                tuple(found.get(number, ())),
+                allowed=decided.get((number, True), 0),
+                refused=decided.get((number, False), 0),
+            )
+            for number, line in enumerate(lines[:MAX_LINES], 1)
+        ),
+        lines_left_out=max(0, len(lines) - MAX_LINES),
+        errors=severities[Severity.ERROR],
+        warnings=severities[Severity.WARNING],
+    )

@@ -1,0 +1,265 @@
+"""From a report to one HTML page that stands for itself.
+
+Everything that the page shows goes through the template engine's escaping, or, what
+is shown only when an origin is opened, is JSON that no HTML can hide in; the script
+makes text of it, never markup. The page's policy forbids all but its own
+script and style, which it names by their hashes.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import secrets
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from scrapy_rep import __version__
+from scrapy_rep.observers.report.model import (
+    UNKNOWN,
+    CrawlReport,
+    FileReport,
+    LineReport,
+    News,
+    OriginReport,
+)
+from scrapy_rep.rep.dialects import Access
+
+_TEMPLATES = "template"
+
+#: What an access result means, in the order of the chart.
+_OUTCOMES = {
+    Access.SUCCESSFUL.value: "its rules are followed",
+    Access.UNAVAILABLE.value: "all is allowed",
+    Access.DISALLOWED.value: "all is refused",
+    Access.UNREACHABLE.value: "nothing is known",
+    UNKNOWN: "has to be asked first",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A column of the table of origins: of texts, or of numbers."""
+
+    name: str
+    kind: str
+    value: Callable[[OriginReport], object]
+
+
+@dataclass(frozen=True, slots=True)
+class _Bar:
+    """A bar of a chart; *percent* of the longest one's length."""
+
+    label: str
+    meaning: str
+    count: int
+    percent: float
+
+
+def write_page(path: Path, report: CrawlReport) -> int:
+    """Write *report* to *path*, as a whole or not at all, and return its octets.
+
+    Raises :exc:`OSError`.
+    """
+    # Beside it, because to rename is atomic within a file system only.
+    temporary = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
+    try:
+        with temporary.open("x", encoding="utf-8", newline="\n") as file:
+            file.writelines(render(report))
+        octets = temporary.stat().st_size
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    return octets
+
+
+@lru_cache(maxsize=1)
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader(__package__, _TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
+    environment.filters["moment"] = _moment
+    return environment
+
+
+def render(report: CrawlReport) -> Iterator[str]:
+    """The page of *report*, piece by piece."""
+    style, script = _asset("page.css"), _asset("page.js")
+    columns = _columns(report)
+    stream = (
+        _environment()
+        .get_template("page.html")
+        .stream(
+            report=report,
+            version=__version__,
+            style=Markup(style),
+            script=Markup(script),
+            policy=_policy(style, script),
+            totals=_totals(report),
+            charts=_charts(report),
+            columns=columns,
+            rows=[_row(origin, columns) for origin in report.origins],
+            outcomes=_outcomes(report),
+            details=_details,
+        )
+    )
+    stream.enable_buffering(200)
+    return stream
+
+
+def _asset(name: str) -> str:
+    return (files(__package__) / _TEMPLATES / name).read_text("utf-8")
+
+
+def _policy(style: str, script: str) -> str:
+    """The Content-Security-Policy: nothing but what is in the page."""
+    return (
+        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _hash(text: str) -> str:
+    digest = hashlib.sha256(text.encode()).digest()
+    return f"'sha256-{base64.b64encode(digest).decode()}'"
+
+
+def _moment(at: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(at))
+
+
+# -- totals and charts --------------------------------------------------------------
+
+
+def _totals(report: CrawlReport) -> dict[str, int]:
+    origins = report.origins
+    totals = {"origins": len(origins)}
+    if report.decisions is not None:
+        totals["requests allowed"] = report.decisions.allowed
+        totals["requests refused"] = report.decisions.refused
+        totals["robots.txt fetches"] = sum(origin.fetch_count for origin in origins)
+    shown = [origin.file for origin in origins if origin.file]
+    totals["errors in files"] = sum(file.errors for file in shown)
+    totals["warnings in files"] = sum(file.warnings for file in shown)
+    if disagreements := sum(origin.disagreement_count for origin in origins):
+        totals["disagreements"] = disagreements
+    return totals
+
+
+def _outcomes(report: CrawlReport) -> dict[str, int]:
+    """How many origins have each access result, of those that any has."""
+    counts = dict.fromkeys(_OUTCOMES, 0)
+    for origin in report.origins:
+        counts[origin.access] += 1
+    return {outcome: count for outcome, count in counts.items() if count}
+
+
+def _charts(report: CrawlReport) -> dict[str, list[_Bar]]:
+    charts = {"Origins by access result": _bars(_outcomes(report), _OUTCOMES)}
+    if report.decisions is not None:
+        charts["Refused requests by reason"] = _bars(dict(report.refusals), {})
+    return charts
+
+
+def _bars(counts: dict[str, int], meanings: dict[str, str]) -> list[_Bar]:
+    longest = max(counts.values(), default=1)
+    return [
+        _Bar(label, meanings.get(label, ""), count, round(100 * count / longest, 2))
+        for label, count in counts.items()
+    ]
+
+
+# -- the table ----------------------------------------------------------------------
+
+
+def _columns(report: CrawlReport) -> list[_Column]:
+    """Those for which something is known."""
+    columns = [
+        _Column("origin", "text", lambda origin: origin.origin),
+        _Column("access", "text", lambda origin: origin.access),
+    ]
+    if any(origin.standing for origin in report.origins):
+        columns.append(_Column("standing", "text", lambda origin: origin.standing))
+    columns.append(_Column("status", "number", lambda origin: origin.status))
+    if report.decisions is not None:
+        columns += [
+            _Column("allowed", "number", lambda origin: _of(origin.decisions, "allowed")),
+            _Column("refused", "number", lambda origin: _of(origin.decisions, "refused")),
+            _Column("fetches", "number", lambda origin: origin.fetch_count),
+        ]
+    columns += [
+        _Column("lines", "number", lambda origin: _line_count(origin.file)),
+        _Column("errors", "number", lambda origin: _of(origin.file, "errors")),
+        _Column("warnings", "number", lambda origin: _of(origin.file, "warnings")),
+    ]
+    if any(origin.disagreement_count for origin in report.origins):
+        columns.append(_Column("disagreements", "number", lambda o: o.disagreement_count))
+    return columns
+
+
+def _row(origin: OriginReport, columns: list[_Column]) -> list[object]:
+    return [column.value(origin) for column in columns]
+
+
+def _of(value: object | None, name: str) -> object:
+    return None if value is None else getattr(value, name)
+
+
+def _line_count(file: FileReport | None) -> int | None:
+    return None if file is None else len(file.lines) + file.lines_left_out
+
+
+# -- what is shown when an origin is opened ---------------------------------------------
+
+
+def _details(origin: OriginReport) -> dict[str, Any]:
+    """All that the table does not show of *origin*, as short as JSON can be."""
+    file = origin.file
+    return {
+        "entry": origin.entry,
+        "notes": origin.notes,
+        "lines": [_line(line) for line in file.lines] if file else None,
+        "more": file.lines_left_out if file else 0,
+        "refused": [(refused.url, refused.line, refused.why) for refused in origin.refused_urls],
+        "news": [_news(news) for news in origin.news],
+        "newsCount": origin.news_count,
+        "disagreements": [
+            (
+                difference.url,
+                difference.parser,
+                difference.ours,
+                difference.theirs,
+                difference.line,
+                difference.known_class,
+            )
+            for difference in origin.disagreements
+        ],
+        "disagreementCount": origin.disagreement_count,
+    }
+
+
+def _line(line: LineReport) -> object:
+    """Most lines are just their text."""
+    if not (line.findings or line.allowed or line.refused):
+        return line.text
+    findings = [(severity.value, sentence) for severity, sentence in line.findings]
+    return line.text, findings, line.allowed, line.refused
+
+
+def _news(news: News) -> tuple[str, str, str]:
+    seconds = "" if news.seconds is None else f"{news.seconds:.2f} s"
+    return f"{_moment(news.at)} UTC", news.what, seconds

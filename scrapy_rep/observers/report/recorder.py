@@ -1,0 +1,174 @@
+"""From what a crawl learns and decides to a report, written when it ends.
+
+What is kept is bounded: ``REP_MAX_ORIGINS`` origins, and of each some examples.
+The rest is counted, and the page says so.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from scrapy import Request, signals
+
+from scrapy_rep.exceptions import ConfigurationError
+from scrapy_rep.observers.report.file import ROOM
+from scrapy_rep.observers.report.model import CrawlReport, Decisions, Disagreement
+from scrapy_rep.observers.report.path import ReportPath
+from scrapy_rep.observers.report.seen import OriginSeen
+from scrapy_rep.rep.access import FetchResult
+from scrapy_rep.rep.policy import Policy
+from scrapy_rep.rep.text import printable
+from scrapy_rep.rep.urls import Origin, by_host
+from scrapy_rep.rep.verdict import Reason, Verdict
+from scrapy_rep.stores.base import pause
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+    from scrapy_rep.settings import RepSettings
+
+logger = logging.getLogger(__name__)
+
+# Seconds of work at the end before others get their turn.
+_TURN = 0.05
+
+
+class Recorder:
+    """A :class:`~scrapy_rep.observers.observer.Observer` that writes a report to *path*.
+
+    *clock* gives seconds since the epoch. Raises
+    :exc:`~scrapy_rep.exceptions.ConfigurationError` where the report's template
+    engine is not installed.
+    """
+
+    def __init__(
+        self,
+        crawler: Crawler,
+        settings: RepSettings,
+        path: ReportPath,
+        clock: Callable[[], float],
+    ) -> None:
+        self._crawler = crawler
+        self._settings = settings
+        self._path = path
+        self._clock = clock
+        self._write = _page_writer()
+        self._began_at = clock()
+        self._origins: dict[Origin, OriginSeen] = {}
+        self._decided: Counter[bool] = Counter()
+        self._refusals: Counter[Reason] = Counter()
+        # Requests that belong to none of those.
+        self._unlisted = 0
+        # What is left for robots.txt files.
+        self._room = ROOM
+        crawler.signals.connect(self._close, signals.spider_closed)
+
+    @property
+    def observes_allowed(self) -> bool:
+        """Of requests that are let through, too: lines that allow are counted."""
+        return True
+
+    def on_policy(self, policy: Policy, result: FetchResult | None, seconds: float) -> None:
+        """A new policy: by a fetch of *seconds*, or, *result* ``None``, from the store."""
+        seen = self._seen(policy)
+        if seen is not None:
+            self._use(seen, policy)
+            seen.learn(policy, result, seconds)
+
+    def on_decision(
+        self, request: Request, policy: Policy | None, agents: Sequence[str], verdict: Verdict
+    ) -> None:
+        """The verdict on *request*; *policy* is ``None`` where there is none yet."""
+        self._decided[verdict.allowed] += 1
+        if not verdict.allowed:
+            self._refusals[verdict.reason] += 1
+        seen = self._seen(policy) if policy else None
+        if seen is not None and policy is not None:
+            seen.count(request.url, policy, verdict)
+        else:
+            self._unlisted += 1
+
+    def compared(self, policy: Policy, disagreement: Disagreement) -> None:
+        """A second opinion on a URL of the origin of *policy* that differs from ours."""
+        seen = self._seen(policy)
+        if seen is not None:
+            seen.compare(disagreement)
+
+    def _seen(self, policy: Policy) -> OriginSeen | None:
+        """What was seen of the origin of *policy*; ``None`` where there is no place for it."""
+        seen = self._origins.get(policy.origin)
+        if seen is None and len(self._origins) < self._settings.max_origins:
+            seen = self._origins[policy.origin] = OriginSeen(policy, self._room)
+            self._room -= seen.takes
+        return seen
+
+    def _use(self, seen: OriginSeen, policy: Policy) -> None:
+        self._room += seen.takes
+        seen.use(policy, self._room)
+        self._room -= seen.takes
+
+    # -- the end -------------------------------------------------------------------
+
+    async def _close(self) -> None:
+        spider = self._crawler.spider
+        name = spider.name if spider else ""
+        path = self._path.path(name, self._began_at)
+        try:
+            # As for feeds and stores; that it is missing would show when the crawl is over.
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._write(path, await self._report(name))
+        except OSError as error:
+            self._log(logging.ERROR, "Cannot write the report %(path)s: %(error)s", path, error)
+        except Exception as error:
+            logger.debug("The report failed", exc_info=True, extra={"spider": spider})
+            self._log(logging.ERROR, "Cannot make the report %(path)s: %(error)r", path, error)
+        else:
+            self._log(logging.INFO, "Wrote the report on robots.txt to %(path)s", path)
+
+    async def _report(self, name: str) -> CrawlReport:
+        origins = []
+        turn_ends = time.monotonic() + _TURN
+        for origin in sorted(self._origins, key=by_host):
+            seen = self._origins[origin]
+            origins.append(seen.report(printable(str(origin)), self._settings))
+            if time.monotonic() > turn_ends:
+                # Other crawls in this process go on.
+                await pause(0)
+                turn_ends = time.monotonic() + _TURN
+        return CrawlReport(
+            subject=f"Crawl of the spider {printable(name)}",
+            began_at=self._began_at,
+            made_at=self._clock(),
+            origins=tuple(origins),
+            decisions=Decisions(self._decided[True], self._decided[False]),
+            refusals=tuple((reason.value, n) for reason, n in self._refusals.most_common()),
+            notes=self._notes(),
+        )
+
+    def _notes(self) -> tuple[str, ...]:
+        if not self._unlisted:
+            return ()
+        limit = self._settings.max_origins
+        return (
+            f"{self._unlisted} requests are in the totals only: their origin is not known, or not "
+            f"among the first {limit} (REP_MAX_ORIGINS).",
+        )
+
+    def _log(self, level: int, message: str, path: Path, error: Exception | None = None) -> None:
+        values = {"path": path, "error": error}
+        logger.log(level, message, values, extra={"spider": self._crawler.spider})
+
+
+def _page_writer() -> Callable[[Path, CrawlReport], int]:
+    try:
+        from scrapy_rep.observers.report.page import write_page
+    except ImportError as error:
+        raise ConfigurationError(
+            f"REP_REPORT needs Jinja2 ({error}): pip install 'scrapy-rep[report]'"
+        ) from None
+    return write_page

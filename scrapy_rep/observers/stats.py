@@ -1,0 +1,31 @@
+"""Scrapy's stats, as the rest of the package counts in them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+
+def count(crawler: Crawler, key: str) -> None:
+    """One more of *key*, such as ``robotstxt/forbidden``, in the stats of *crawler*."""
+    # Every crawler has stats before it has components.
+    assert crawler.stats is not None
+    crawler.stats.inc_value(key)
+
+
+def highest(crawler: Crawler, key: str, value: float) -> None:
+    """Make *value* that of *key*, unless it is higher already."""
+    assert crawler.stats is not None
+    crawler.stats.max_value(key, value)
+
+
+def observe_duration(crawler: Crawler, key: str, seconds: float) -> None:
+    """One more of what *key* is about, in its stats for number, mean and longest."""
+    assert crawler.stats is not None
+    number = crawler.stats.get_value(f"{key}/count", 0) + 1
+    mean = crawler.stats.get_value(f"{key}/mean", 0.0)
+    crawler.stats.set_value(f"{key}/count", number)
+    crawler.stats.set_value(f"{key}/mean", mean + (seconds - mean) / number)
+    crawler.stats.max_value(f"{key}/max", seconds)

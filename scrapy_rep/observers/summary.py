@@ -1,0 +1,157 @@
+"""What the robots.txt files of a crawl came to, logged when it ends.
+
+However many origins a crawl asks for, this takes a bounded place in memory.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter, OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from enum import Enum
+from operator import itemgetter
+from typing import TYPE_CHECKING
+
+from scrapy import signals
+
+from scrapy_rep.rep.text import printable
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+
+    from scrapy_rep.rep.access import FetchResult
+    from scrapy_rep.rep.dialects import Access
+    from scrapy_rep.rep.policy import Policy
+    from scrapy_rep.rep.urls import Origin
+    from scrapy_rep.rep.verdict import Reason, Verdict
+
+logger = logging.getLogger(__name__)
+
+# So many origins are named, those that refused most.
+_TOP = 10
+# Up to so many, figures are exact.
+_MAX_ORIGINS = 10_000
+_MAX_REFUSING = 2_000
+# Of one origin, so many lines are told apart: the first ones that refuse.
+_MAX_LINES = 20
+
+
+class Refusals:
+    """How often one origin refused, and by which lines; *count* is where it starts."""
+
+    __slots__ = ("_lines", "_texts", "count")
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        #: By line, or where none decided, by reason.
+        self._lines: dict[int | Reason, int] = {}
+        self._texts: dict[int | Reason, str] = {}
+
+    def add(self, verdict: Verdict) -> None:
+        """One more."""
+        self.count += 1
+        rule = verdict.rule
+        key = rule.line if rule else verdict.reason
+        if key in self._lines:
+            self._lines[key] += 1
+        elif len(self._lines) < _MAX_LINES:
+            self._lines[key] = 1
+            # Not the rule: its value may be long.
+            self._texts[key] = f'"{rule}" (line {rule.line})' if rule else verdict.reason.value
+
+    @property
+    def most_frequent(self) -> tuple[str, int]:
+        """What refused most often, a rule with its line or a reason, and how often.
+
+        The text is safe to print.
+        """
+        key, times = max(self._lines.items(), key=itemgetter(1))
+        return self._texts[key], times
+
+
+class Summary:
+    """The summary of one crawl; a :class:`~scrapy_rep.observers.observer.Observer`.
+
+    The origins that refused most are found as *space-saving* does it (Metwally et
+    al., 2005), but half of the table goes at once, so that an addition takes
+    constant time. An origin that comes into a table that was once full starts
+    with the count of the most frequent one that went, because it may be that one. So
+    no origin that refused often is missing, and a count may be too high by that.
+    """
+
+    observes_allowed = False
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        #: The last access result of each origin, of the latest ones.
+        self._latest: OrderedDict[Origin, Access] = OrderedDict()
+        #: And of the others, which count again if they come again.
+        self._earlier: Counter[Access] = Counter()
+        self._reasons: Counter[Reason] = Counter()
+        self._refusing: dict[Origin, Refusals] = {}
+        self._excess = 0
+        crawler.signals.connect(self._log, signals.spider_closed)
+
+    def on_policy(self, policy: Policy, result: FetchResult | None, seconds: float) -> None:
+        """Count the origin by what its robots.txt lets us do now."""
+        self._latest[policy.origin] = policy.access
+        self._latest.move_to_end(policy.origin)
+        if len(self._latest) > _MAX_ORIGINS:
+            _, access = self._latest.popitem(last=False)
+            self._earlier[access] += 1
+
+    def on_decision(
+        self, request: Request, policy: Policy | None, agents: Sequence[str], verdict: Verdict
+    ) -> None:
+        """Count a refused request."""
+        self._reasons[verdict.reason] += 1
+        if verdict.origin is None:
+            return
+        refusals = self._refusing.get(verdict.origin)
+        if refusals is None:
+            if len(self._refusing) >= _MAX_REFUSING:
+                self._make_room()
+            refusals = self._refusing[verdict.origin] = Refusals(self._excess)
+        refusals.add(verdict)
+
+    def _make_room(self) -> None:
+        ranked = self._ranked()
+        kept = len(ranked) // 2
+        self._excess = ranked[kept][1].count
+        self._refusing = dict(ranked[:kept])
+
+    def _ranked(self) -> list[tuple[Origin, Refusals]]:
+        """Those that refused most first."""
+        return sorted(self._refusing.items(), key=lambda item: item[1].count, reverse=True)
+
+    def _log(self) -> None:
+        if not self._latest and not self._reasons:
+            return
+        logger.info(
+            "What robots.txt came to:\n%(summary)s",
+            {"summary": "\n".join(self._lines())},
+            extra={"spider": self._crawler.spider},
+        )
+
+    def _lines(self) -> Iterator[str]:
+        outcomes = self._earlier + Counter(self._latest.values())
+        about = "about " if self._earlier else ""
+        yield f"origins: {about}{_counted(outcomes)}"
+        yield f"requests refused: {_counted(self._reasons)}"
+        ranked = self._ranked()[:_TOP]
+        if ranked:
+            exact = f" (counts are up to {self._excess:,} too high)" if self._excess else ""
+            yield f"refused most by{exact}:"
+        for origin, refusals in ranked:
+            text, times = refusals.most_frequent
+            by = f": {text}" if times == refusals.count else f", {times:,} of them by {text}"
+            yield f"{refusals.count:>8,}  {printable(str(origin))}{by}"
+
+
+def _counted(counts: Mapping[Access, int] | Mapping[Reason, int]) -> str:
+    """The sum of *counts* and, most frequent first, what it is made of."""
+    total = f"{sum(counts.values()):,}"
+    parts: list[tuple[Enum, int]] = sorted(counts.items(), key=lambda item: -item[1])
+    of = ", ".join(f"{name.value} {number:,}" for name, number in parts)
+    return f"{total} ({of})" if of else total

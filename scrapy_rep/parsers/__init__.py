@@ -1,0 +1,1 @@
+"""Who reads a robots.txt: our parser, external ones, and second opinions."""

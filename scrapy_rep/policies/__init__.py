@@ -1,0 +1,1 @@
+"""One current policy per origin: cached, from the store, or fetched."""

@@ -1,0 +1,167 @@
+"""A store that may fail, without harm to the crawl."""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from twisted.internet.defer import CancelledError
+
+from scrapy_rep.rep.cache_entry import CacheEntry
+from scrapy_rep.rep.text import printable
+from scrapy_rep.rep.urls import Origin
+
+from .base import Claim, Lease, Store, StoreError
+
+if TYPE_CHECKING:
+    from scrapy import Spider
+
+logger = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
+
+#: Seconds for which a store that has failed is left alone.
+RETRY_AFTER = 30.0
+
+
+class CircuitBreaker:
+    """The store that *open_store* makes when it is first used; a :class:`~.base.Store`.
+
+    Raises nothing. When the store fails, or cannot be made, it is left alone for
+    *retry_after* seconds and then tried again; 0 for a store that fails at once for
+    as long as it does not work. Meanwhile this one is as a store that is empty and
+    that nobody else uses: nothing is known, every lease is granted. Each change is
+    logged once. *clock* gives seconds since the epoch, *spider* is for the log.
+    """
+
+    def __init__(
+        self,
+        open_store: Callable[[], Store],
+        clock: Callable[[], float] = time.time,
+        spider: Spider | None = None,
+        retry_after: float = RETRY_AFTER,
+    ) -> None:
+        self._open_store = open_store
+        self._clock = clock
+        self._spider = spider
+        self._retry_after = retry_after
+        self._store: Store | None = None
+        #: When it failed last; ``None`` while it works.
+        self._failed_at: float | None = None
+
+    @property
+    def works(self) -> bool:
+        """Whether the store worked when it was used last."""
+        return self._failed_at is None
+
+    async def read(self, origin: Origin) -> CacheEntry | None:
+        """What is known of *origin*."""
+        return await self._guard(lambda store: store.read(origin), None)
+
+    async def claim(self, origin: Origin, seconds: float) -> Claim:
+        """What is known of *origin*, and a lease of *seconds* unless one is in force."""
+        # No store knows its token, so none takes it for one of its own.
+        own = Lease(origin, secrets.token_hex(8), self._clock() + seconds)
+        return await self._guard(lambda store: store.claim(origin, seconds), Claim(None, own))
+
+    async def write(self, entry: CacheEntry, lease: Lease | None = None) -> None:
+        """Keep *entry*, and end *lease*; see :meth:`.base.Store.write`."""
+        await self._guard(lambda store: store.write(entry, lease), None)
+
+    async def release(self, lease: Lease) -> None:
+        """End *lease*, if it is still held."""
+        await self._guard(lambda store: store.release(lease), None)
+
+    async def wait_for_update(self, origin: Origin, seconds: float) -> None:
+        """Return when there may be news of *origin*, after *seconds* at most."""
+        await self._guard(lambda store: store.wait_for_update(origin, seconds), None)
+
+    async def delete(self, origin: Origin) -> bool:
+        """Forget *origin*; whether anything was known."""
+        return await self._guard(lambda store: store.delete(origin), False)
+
+    async def clear(self) -> int:
+        """Forget all origins; how many that were."""
+        return await self._guard(lambda store: store.clear(), 0)
+
+    async def origins(self) -> AsyncIterator[Origin]:
+        """Those of which something is known; they may end early."""
+        store = self._usable()
+        if store is None:
+            return
+        try:
+            async for origin in store.origins():
+                yield origin
+        except Exception as error:
+            self._failed(error)
+
+    async def prune(self) -> int:
+        """Forget some of what had no news for long; how many origins."""
+        return await self._guard(lambda store: store.prune(), 0)
+
+    async def close(self) -> None:
+        """Close the store, if it was opened."""
+        # Also one that does not work: it may hold on to something.
+        if self._store is not None:
+            try:
+                await self._store.close()
+            except Exception as error:
+                self._failed(error)
+
+    async def _guard(self, use: Callable[[Store], Awaitable[_T]], otherwise: _T) -> _T:
+        """What *use* makes of the store, or *otherwise* where there is none that works."""
+        store = self._usable()
+        if store is None:
+            return otherwise
+        try:
+            result = await use(store)
+        except CancelledError:
+            # Of whoever waited, and nothing that the store can help. An Exception,
+            # to Twisted; asyncio's is none.
+            raise
+        except Exception as error:
+            self._failed(error)
+            return otherwise
+        self._worked()
+        return result
+
+    def _usable(self) -> Store | None:
+        # A clock that was set back must not make the wait any longer.
+        if self._failed_at is not None and (
+            0 <= self._clock() - self._failed_at < self._retry_after
+        ):
+            return None
+        if self._store is None:
+            try:
+                self._store = self._open_store()
+            except Exception as error:
+                self._failed(error)
+        return self._store
+
+    def _failed(self, error: Exception) -> None:
+        if self._failed_at is None:
+            # Somebody is to do something about the first; the second is a bug.
+            known = isinstance(error, StoreError)
+            said = str(error) if known else printable(f"{type(error).__name__}: {error}")
+            logger.warning(
+                "The store of robots.txt policies does not work: %(error)s. The crawl goes on "
+                "with what it has in memory; the store is tried again %(when)s",
+                {"error": said, "when": self._when},
+                exc_info=None if known or isinstance(error, OSError) else error,
+                extra={"spider": self._spider},
+            )
+        self._failed_at = self._clock()
+
+    @property
+    def _when(self) -> str:
+        return f"every {self._retry_after:g} s" if self._retry_after else "in the background"
+
+    def _worked(self) -> None:
+        if self._failed_at is not None:
+            self._failed_at = None
+            logger.info(
+                "The store of robots.txt policies works again", extra={"spider": self._spider}
+            )

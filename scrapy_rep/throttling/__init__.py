@@ -1,0 +1,1 @@
+"""The pace that sites ask for."""

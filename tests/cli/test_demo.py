@@ -1,0 +1,360 @@
+"""``scrapy robots demo``, for real, in processes of its own: a reactor runs only once."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from scrapy_rep.cli.demo.crawl import Outcome
+from scrapy_rep.cli.demo.results import SiteResult
+from scrapy_rep.cli.demo.server import Asked, Site
+from scrapy_rep.cli.demo.serving import ServedSite
+from scrapy_rep.cli.demo.sites import DemoSite, Says, allowed, demo_sites, refused
+from scrapy_rep.cli.ending import NOBODY_READS
+from scrapy_rep.rep.verdict import Reason, Verdict
+from tests import forking
+from tests.cli.running import Done, command, environment
+
+# A busy machine is not a site that never answers.
+PATIENCE = "from scrapy_rep.cli.demo import crawl\ncrawl._SETTINGS['REP_FETCH_TIMEOUT'] = 6\n"
+
+
+def run_script(script: str, cwd: Path) -> Done:
+    """Run *script*, which has ``run`` and all of the sites module at hand."""
+    prelude = (
+        "import sys\nfrom scrapy_rep.cli.demo import crawl, run\n"
+        "from scrapy_rep.cli.demo.sites import *\n"
+    )
+    return forking.run(run_source, PATIENCE + prelude + script, cwd=cwd)
+
+
+def run_demo(cwd: Path, **changes: str) -> Done:
+    """``scrapy robots demo``, with changes of the environment."""
+    script = PATIENCE + "from tests.cli.running import *\nexecute_robots('demo')\n"
+    return forking.run(run_source, script, cwd=cwd, env=environment(**changes))
+
+
+def run_source(source: str) -> None:
+    exec(source, {})
+
+
+# -- all of it ------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Done:
+    """A run in an empty directory."""
+    return run_demo(tmp_path_factory.mktemp("empty"))
+
+
+def test_demo_ends_well(demo: Done) -> None:
+    assert demo.stderr == ""
+    assert demo.returncode == 0
+    assert demo.stdout.splitlines()[-1].startswith("All as expected")
+
+
+def test_demo_leaves_nothing_behind(tmp_path: Path) -> None:
+    script = "sys.exit(run.run_demo(sys.stdout, sites=demo_sites()[:1]))"
+    assert run_script(script, tmp_path).returncode == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_demo_shows_progress_before_the_table(demo: Done) -> None:
+    progress, table = demo.stdout.split("\nsite ")
+    assert len(re.findall(r"^ +\d+\.\d s +\d+/24 ", progress, re.MULTILINE)) == 24
+    for site in demo_sites():
+        assert re.search(rf"fetched, \d refused  {site.name}$", progress, re.MULTILINE)
+        assert re.search(rf"^{site.name} ", table, re.MULTILINE)
+
+
+def test_demo_fits_a_terminal(demo: Done) -> None:
+    assert max(map(len, demo.stdout.splitlines())) <= 120
+
+
+# What must stand in the table: answer, meaning, fetched, refused, what decided.
+ROWS = {
+    "plain rules": "200, 71 B|rules apply|3|2|line 3: Disallow: /private/",
+    "allow in disallow": "200, 52 B|rules apply|2|1|line 2: Disallow: /shop/",
+    "wildcards": "200, 52 B|rules apply|3|2|line 2: Disallow: /*.pdf$",
+    "group for us": "200, 69 B|rules apply|2|1|line 5: Disallow: /drafts/",
+    "group for others": "200, 53 B|no rule|2|0",
+    "404": "404|allow all|2|0",
+    "403": "403|allow all|2|0",
+    "429": "429|allow all|2|0",
+    "500": "500|refuse all|0|2|status 500",
+    "redirect": "301, then 200, 32 B|rules apply|2|1|line 2: Disallow: /moved/",
+    "redirect's target": "200, 32 B|rules apply|2|1|line 2: Disallow: /moved/",
+    "redirect loop": "302, then 302, ...|allow all|2|0",
+    "one port": "200, 30 B|rules apply|1|1|line 2: Disallow: /one/",
+    "another port": "200, 30 B|rules apply|1|1|line 2: Disallow: /two/",
+    "Latin-1": r"200, 31 B|rules apply|2|1|line 2: Disallow: /caf\xe9/",
+    "UTF-16": "200, 64 B|rules apply|1|1|line 2: Disallow: /café/",
+    "CR as line end": "200, 30 B|rules apply|1|1|line 2: Disallow: /old/",
+    "empty file": "200, 0 B|no rule|2|0",
+    "HTML page": "200, 56 B|no rule|2|0",
+    "endless body": r"200, cut at 5\d\d KiB|rules apply|1|1|line 2: Disallow: /private/",
+    "late rule": "200, cut at 5.. KiB|rules apply|2|1|line 2: Disallow: /private/",
+    "gzip bomb": r"200 gzip, [\d,]+ B|rules apply|1|1|line 2: Disallow: /private/",
+    "never answers": "no answer|refuse all|0|2|*",
+    "closed port": "no answer|refuse all|0|2|*ConnectionRefused*",
+}
+
+
+def test_every_site_has_its_row_here() -> None:
+    assert list(ROWS) == [site.name for site in demo_sites()]
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_row(demo: Done, name: str) -> None:
+    table = demo.stdout.split("\nsite ")[1]
+    (line,) = re.findall(rf"^{name}  .*$", table, re.MULTILINE)
+    _, origin, *cells = re.split(r" {2,}", line)
+    assert re.fullmatch(r"127\.0\.\d+\.\d+:\d+", origin)
+    for cell, expected in zip(cells, ROWS[name].split("|"), strict=True):
+        if "." in expected or r"\d" in expected:
+            assert re.fullmatch(expected.replace("*", ".*"), cell) or cell == expected
+        elif expected.startswith("*"):
+            assert expected.strip("*") in cell
+        else:
+            assert cell == expected
+
+
+def test_two_ports_of_one_host(demo: Done) -> None:
+    hosts = re.findall(r"^(?:one|another) port +([\d.]+):\d+", demo.stdout, re.MULTILINE)
+    assert len(hosts) == 2
+    assert hosts[0] == hosts[1]
+
+
+# -- in a project ---------------------------------------------------------------
+
+ODD_SETTINGS = """
+{first_line}
+BOT_NAME = "odd"
+SPIDER_MODULES = ["no.such.module"]
+ADDONS = {{"no.such.Addon": 100}}
+DOWNLOADER_MIDDLEWARES = {{
+    "no.such.Middleware": 1,
+    "scrapy_rep.RepMiddleware": None,
+    "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": 100,
+}}
+ROBOTSTXT_OBEY = False
+ROBOTSTXT_PARSER = "no.such.Parser"
+REP_DIALECT = "klingon"
+USER_AGENT = "OtherBot"
+DOWNLOAD_DELAY = 60
+CONCURRENT_REQUESTS = 1
+HTTPCACHE_ENABLED = True
+LOG_LEVEL = "DEBUG"
+LOG_FILE = "odd.log"
+TWISTED_REACTOR = "twisted.internet.selectreactor.SelectReactor"
+"""
+
+
+@pytest.mark.parametrize("first_line", ["", "from twisted.internet import reactor"])
+def test_a_project_changes_nothing(demo: Done, tmp_path: Path, first_line: str) -> None:
+    (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = odd_settings\n")
+    (tmp_path / "odd_settings.py").write_text(ODD_SETTINGS.format(first_line=first_line))
+    # Nor does the environment: a proxy that nobody answers at.
+    closed = "http://127.0.0.1:9"
+    done = run_demo(tmp_path, http_proxy=closed, no_proxy="")
+    assert done.stderr == ""
+    assert done.returncode == 0
+    assert not (tmp_path / "odd.log").exists()
+    tables = [
+        # Ports differ, addresses may, and so does the wording of what is no rule.
+        re.findall(r"^(.*?)  127[\d.:]+ +(.*?)(?:, cut at .*?)?  (.*?\d  +\d+)(  line.*)?", table)
+        for table in (demo.stdout, done.stdout)
+    ]
+    assert tables[0] == tables[1]
+
+
+def test_where_this_machine_has_one_loopback_address(tmp_path: Path) -> None:
+    # As on macOS: origins differ by port, and share one download slot.
+    done = run_script(
+        "from scrapy_rep.cli.demo import server\n"
+        "server._ADDRESSES = iter(())\n"
+        "sys.exit(run.run_demo(sys.stdout))",
+        tmp_path,
+    )
+    assert done.returncode == 0, done.stdout
+    assert set(re.findall(r"http://([\d.]+):", done.stdout)) == {"127.0.0.1"}
+
+
+# -- when something is wrong -----------------------------------------------------
+
+
+def test_wrong_expectations_are_told(tmp_path: Path) -> None:
+    done = run_script(
+        """
+rules = Says(b"User-agent: *\\nDisallow: /no\\n")
+sites = [
+    DemoSite("right", rules, allowed("/")),
+    DemoSite("wrong", rules, (
+        *allowed("/no"),
+        *refused("/yes", because="line 2: Disallow: /yes"),
+        *refused("/nowhere", because="line 3: Disallow: /no"),
+    )),
+    DemoSite("mistaken for reachable", Hangs(), allowed("/page")),
+    DemoSite("forgotten hop", Redirects("/other"), allowed("/")),
+    DemoSite("hop that is none", Says(status=404), (), hops=(("/hop", Says()),)),
+]
+sys.exit(run.run_demo(sys.stdout, sites=sites))
+""",
+        tmp_path,
+    )
+    assert done.returncode == 1
+    lines = [line.strip() for line in done.stdout.splitlines()]
+    expected = [
+        "wrong: /no: expected fetched, but refused (line 2: Disallow: /no)",
+        "wrong: /yes: expected refused (line 2: Disallow: /yes), but fetched (status 200)",
+        "wrong: /nowhere: expected refused (line 3: Disallow: /no), "
+        "but refused (line 2: Disallow: /no)",
+        "wrong: /no: expected once at the server, but it was asked for never",
+        "wrong: /yes: expected never at the server, but it was asked for once",
+        "mistaken for reachable: /page: expected fetched, but refused (unreachable: ",
+        "mistaken for reachable: /page: expected once at the server, but it was asked for never",
+        "forgotten hop: /other: expected never at the server, but it was asked for once",
+        "hop that is none: /hop: expected once at the server, but it was asked for never",
+    ]
+    told = lines[lines.index(f"{len(expected)} not as expected:") + 1 :]
+    for difference, start in zip(told, expected, strict=True):
+        assert difference.startswith(start)
+
+
+def test_of_many_differences_some_are_told(tmp_path: Path) -> None:
+    done = run_script(
+        """
+pages = refused(*(f"/{number}" for number in range(40)), because="line 2: Disallow: /")
+sys.exit(run.run_demo(sys.stdout, sites=[DemoSite("open", Says(), pages)]))
+""",
+        tmp_path,
+    )
+    assert done.returncode == 1
+    lines = done.stdout.splitlines()
+    # Each was fetched, and the server saw it.
+    start = lines.index("80 not as expected:")
+    told = lines[start + 1 :]
+    assert told[-1] == f"  and {80 - len(told[:-1])} more"
+    assert all(line.startswith("  open: /") for line in told[:-1])
+
+
+def test_without_the_add_on_the_demo_fails(tmp_path: Path) -> None:
+    done = run_script(
+        "crawl._SETTINGS['ADDONS'] = {}\n"
+        "sys.exit(run.run_demo(sys.stdout, sites=demo_sites()[:1]))",
+        tmp_path,
+    )
+    assert done.returncode == 1
+    assert (
+        "plain rules: /private/page: expected refused (line 3: Disallow: /private/), "
+        "but fetched (status 200)" in done.stdout
+    )
+    assert (
+        "plain rules: /robots.txt: expected once at the server, but it was asked for never"
+        in done.stdout
+    )
+
+
+def test_a_crawl_that_cannot_start_raises(tmp_path: Path) -> None:
+    done = run_script(
+        "crawl._SETTINGS['REP_DIALECT'] = 'klingon'\n"
+        "sys.exit(run.run_demo(sys.stdout, sites=demo_sites()[:1]))",
+        tmp_path,
+    )
+    assert done.returncode == 1
+    assert "ConfigurationError: REP_DIALECT = 'klingon'" in done.stderr
+
+
+def test_a_crawl_that_ends_early_is_told(tmp_path: Path) -> None:
+    done = run_script(
+        "crawl._SETTINGS['CLOSESPIDER_PAGECOUNT'] = 1\n"
+        "crawl._SETTINGS['CONCURRENT_REQUESTS'] = 1\n"
+        "sys.exit(run.run_demo(sys.stdout, sites=demo_sites()[:2]))",
+        tmp_path,
+    )
+    assert done.returncode == 1
+    assert "the crawl ended early: closespider_pagecount" in done.stdout
+    assert "expected one outcome, fetched, but there are 0" in done.stdout
+
+
+@pytest.mark.once
+def test_a_reader_who_has_seen_enough(tmp_path: Path) -> None:
+    with start_demo(tmp_path) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.wait(60) == NOBODY_READS
+        assert process.stderr is not None
+        assert process.stderr.read() == b""
+
+
+@pytest.mark.once
+def test_an_interrupt(tmp_path: Path) -> None:
+    with start_demo(tmp_path) as process:
+        assert process.stdout is not None
+        assert any(b"1/24" in line for line in process.stdout)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+        assert (process.returncode, err) == (-signal.SIGINT, b"")
+
+
+def start_demo(cwd: Path) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        command("demo"), cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+
+
+def test_log_goes_to_standard_error_when_asked_for(tmp_path: Path) -> None:
+    done = run_script(
+        "log = crawl.LogOptions('DEBUG')\n"
+        "sys.exit(run.run_demo(sys.stdout, log, demo_sites()[:1]))",
+        tmp_path,
+    )
+    assert done.returncode == 0
+    assert "Forbidden by robots.txt" in done.stderr
+    assert "Forbidden by robots.txt" not in done.stdout
+
+
+# -- what servers saw ------------------------------------------------------------
+
+
+def site_result(*targets: str) -> SiteResult:
+    """A site with the right outcomes whose server was asked for *targets*."""
+    server = Site("http", "127.0.0.1", 8000, [Asked("GET", target, {}, 0.0) for target in targets])
+    refusal = Verdict(False, Reason.UNREACHABLE, detail="status 500")
+    site = DemoSite("site", Says(), (*allowed("/yes"), *refused("/no", because="unreachable")))
+    return SiteResult(
+        ServedSite(site, server), ((Outcome(status=200),), (Outcome(verdict=refusal),)), ()
+    )
+
+
+@pytest.mark.parametrize(
+    ("targets", "difference"),
+    [
+        (["/yes", "/robots.txt"], None),
+        (["/yes", "/robots.txt", "/robots.txt"], "/robots.txt: expected once .* 2 times"),
+        (["/yes"], "/robots.txt: expected once .* never"),
+        (["/robots.txt"], "/yes: expected once .* never"),
+        (["/robots.txt", "/yes", "/yes"], "/yes: expected once .* 2 times"),
+        (["/robots.txt", "/yes", "/no"], "/no: expected never .* once"),
+        (["/robots.txt", "/yes", "/other"], "/other: expected never .* once"),
+    ],
+)
+def test_what_the_server_saw_counts(targets: list[str], difference: str | None) -> None:
+    differences = list(site_result(*targets).differences())
+    if difference is None:
+        assert differences == []
+    else:
+        (only,) = differences
+        assert re.match(difference, only)
+
+
+def test_a_page_that_does_not_come_is_told() -> None:
+    right = site_result("/yes", "/robots.txt")
+    failed = Outcome(error="TimeoutError: 3 s")
+    result = SiteResult(right.served, ((failed,), *right.outcomes[1:]), ())
+    assert list(result.differences()) == ["/yes: expected fetched, but failed (TimeoutError: 3 s)"]

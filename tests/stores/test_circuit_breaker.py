@@ -1,0 +1,254 @@
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from scrapy import Spider
+
+from scrapy_rep.rep.cache_entry import CacheEntry
+from scrapy_rep.rep.urls import Origin
+from scrapy_rep.stores.base import Claim, Store, StoreError
+from scrapy_rep.stores.circuit_breaker import CircuitBreaker
+from scrapy_rep.stores.memory import MemoryStore
+from tests.stores.examples import HOUR, Clock, entry, origin, run, run_all
+
+LEASE = 30.0
+
+
+class Fragile(MemoryStore):
+    """Fails while there is something to fail with."""
+
+    trouble: BaseException | None = None
+    uses = 0
+
+    def _use(self) -> None:
+        self.uses += 1
+        if self.trouble is not None:
+            raise self.trouble
+
+    async def read(self, origin: Origin) -> CacheEntry | None:
+        self._use()
+        return await super().read(origin)
+
+    async def claim(self, origin: Origin, seconds: float) -> Claim:
+        self._use()
+        return await super().claim(origin, seconds)
+
+    async def write(self, entry: CacheEntry, lease: Any = None) -> None:
+        self._use()
+        await super().write(entry, lease)
+
+    async def release(self, lease: Any) -> None:
+        self._use()
+        await super().release(lease)
+
+    async def wait_for_update(self, origin: Origin, seconds: float) -> None:
+        self._use()
+        await super().wait_for_update(origin, seconds)
+
+    async def delete(self, origin: Origin) -> bool:
+        self._use()
+        return await super().delete(origin)
+
+    async def clear(self) -> int:
+        self._use()
+        return await super().clear()
+
+    async def origins(self) -> AsyncIterator[Origin]:
+        async for found in super().origins():
+            yield found
+            self._use()
+
+    async def prune(self) -> int:
+        self._use()
+        return await super().prune()
+
+    async def close(self) -> None:
+        self._use()
+
+
+@pytest.fixture
+def fragile(clock: Clock) -> Fragile:
+    return Fragile(10, clock, clock.pause)
+
+
+@pytest.fixture
+def store(fragile: Fragile, clock: Clock) -> CircuitBreaker:
+    return CircuitBreaker(lambda: fragile, clock)
+
+
+@pytest.fixture(autouse=True)
+def log(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+    caplog.set_level(logging.DEBUG, "scrapy_rep")
+    return caplog
+
+
+def levels(log: pytest.LogCaptureFixture) -> list[str]:
+    return [record.levelname for record in log.records]
+
+
+def test_a_store_that_works(
+    store: CircuitBreaker, fragile: Fragile, log: pytest.LogCaptureFixture
+) -> None:
+    lease = run(store.claim(origin(), LEASE)).lease
+    assert run(store.claim(origin(), LEASE)).lease is None
+    run(store.write(entry(), lease))
+    assert run(store.read(origin())) == entry()
+    assert run(store.delete(origin())) is True
+    assert store.works
+    assert fragile.uses == 5
+    assert levels(log) == []
+
+
+def test_any_type_of_store(store: CircuitBreaker) -> None:
+    # mypy looks whether it is one.
+    stores: list[Store] = [store]
+    assert stores
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [StoreError("x: disk full: free some space"), OSError(5, "oh"), KeyError("x"), ValueError()],
+)
+def test_a_store_that_fails(
+    store: CircuitBreaker,
+    fragile: Fragile,
+    clock: Clock,
+    log: pytest.LogCaptureFixture,
+    trouble: Exception,
+) -> None:
+    run(store.write(entry()))
+    fragile.trouble = trouble
+    assert run(store.read(origin())) is None
+    leases = [run(store.claim(origin(), LEASE)).lease for _ in range(3)]
+    assert all(lease is not None and lease.until == clock.now + LEASE for lease in leases)
+    assert len(set(leases)) == 3
+    for lease in leases:
+        assert lease is not None
+        run(store.release(lease))
+        run(store.write(entry(1), lease))
+    run(store.wait_for_update(origin(), 60))
+    assert run(store.delete(origin())) is False
+    assert run(store.clear()) == run(store.prune()) == 0
+    assert run_all(store.origins()) == []
+    assert not store.works
+    assert fragile.uses == 2
+    assert levels(log) == ["WARNING"]
+
+
+def test_each_method_may_be_the_first_to_fail(clock: Clock) -> None:
+    def failing() -> CircuitBreaker:
+        fragile = Fragile(10, clock)
+        fragile.put(entry())
+        fragile.trouble = StoreError("x")
+        return CircuitBreaker(lambda: fragile, clock)
+
+    lease = run(failing().claim(origin(), LEASE)).lease
+    assert lease is not None
+    assert run(failing().read(origin())) is None
+    run(failing().write(entry(), lease))
+    run(failing().release(lease))
+    run(failing().wait_for_update(origin(), 1))
+    assert run(failing().delete(origin())) is False
+    assert run(failing().clear()) == run(failing().prune()) == 0
+    assert run_all(failing().origins()) == [origin()]
+    unused = failing()
+    run(unused.close())
+    assert unused.works
+    used = failing()
+    run(used.read(origin()))
+    run(used.close())
+
+
+def test_it_is_tried_again_after_a_while(
+    store: CircuitBreaker, fragile: Fragile, clock: Clock, log: pytest.LogCaptureFixture
+) -> None:
+    fragile.trouble = StoreError("locked")
+    run(store.write(entry()))
+    clock.now += 29
+    run(store.write(entry()))
+    assert fragile.uses == 1
+    clock.now += 1
+    run(store.write(entry()))
+    run(store.write(entry()))
+    assert fragile.uses == 2
+    clock.now += 30
+    fragile.trouble = None
+    run(store.write(entry()))
+    assert run(store.read(origin())) == entry()
+    assert store.works
+    assert levels(log) == ["WARNING", "INFO"]
+    fragile.trouble = StoreError("locked")
+    run(store.write(entry()))
+    assert levels(log) == ["WARNING", "INFO", "WARNING"]
+
+
+def test_a_clock_set_back_does_not_prolong_the_wait(
+    store: CircuitBreaker, fragile: Fragile, clock: Clock
+) -> None:
+    fragile.trouble = StoreError("locked")
+    run(store.read(origin()))
+    clock.now -= HOUR
+    fragile.trouble = None
+    run(store.write(entry()))
+    assert store.works
+
+
+def test_leases_of_its_own_end_no_others(
+    store: CircuitBreaker, fragile: Fragile, clock: Clock
+) -> None:
+    fragile.trouble = StoreError("locked")
+    own = run(store.claim(origin(), LEASE)).lease
+    fragile.trouble = None
+    run(fragile.claim(origin(), 100))
+    clock.now += 30
+    run(store.write(entry(0, clock.now), own))
+    assert run(store.claim(origin(), LEASE)) == Claim(entry(0, clock.now), None)
+
+
+def test_a_store_that_cannot_be_made(
+    fragile: Fragile, clock: Clock, log: pytest.LogCaptureFixture
+) -> None:
+    made: list[Fragile] = []
+
+    def make() -> Fragile:
+        if not made:
+            made.append(fragile)
+            raise StoreError("/x: not a directory: set REP_STORE to another file")
+        return fragile
+
+    store = CircuitBreaker(make, clock)
+    assert made == []
+    assert run(store.claim(origin(), LEASE)).lease is not None
+    run(store.close())
+    clock.now += 30
+    run(store.write(entry()))
+    assert run(fragile.read(origin())) == entry()
+    assert levels(log) == ["WARNING", "INFO"]
+    assert "does not work: /x: not a directory: set REP_STORE to another file." in log.text
+
+
+def test_the_log_knows_the_spider(
+    fragile: Fragile, clock: Clock, log: pytest.LogCaptureFixture
+) -> None:
+    spider = Spider("x")
+    store = CircuitBreaker(lambda: fragile, clock, spider)
+    fragile.trouble = OSError("\x1b[2J\n")
+    run(store.read(origin()))
+    clock.now += 30
+    fragile.trouble = None
+    run(store.read(origin()))
+    assert [vars(record)["spider"] for record in log.records] == [spider, spider]
+    assert "\x1b" not in log.text
+    assert "\\x1b[2J\\n" in log.text
+
+
+def test_the_end_of_the_process_is_no_trouble_of_the_store(
+    store: CircuitBreaker, fragile: Fragile
+) -> None:
+    fragile.trouble = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        run(store.read(origin()))
+    assert store.works
