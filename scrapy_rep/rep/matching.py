@@ -215,10 +215,19 @@ def refuses(path: str, patterns: list[str], allows: Sequence[bool], dialect: Dia
     """
     refusing = list(filter(None, compress(patterns, map(not_, allows))))
     wild = [p for p in refusing if "*" in p or "$" in p] if dialect.wildcards else []
-    if len(wild) <= MOST_TRIED and not path.startswith(tuple(refusing)):
-        if not any(_matches(pattern, path, dialect) for pattern in wild):
-            return False
+    if not (
+        path.startswith(tuple(refusing))
+        or _may_be_too_costly(patterns)
+        or any(_matches(pattern, path, dialect) for pattern in wild)
+    ):
+        return False
     return not RuleSet(range(len(patterns)), patterns, allows, dialect).decide(path) & 1
+
+
+def _may_be_too_costly(patterns: list[str]) -> bool:
+    # An allow rule for an index page counts twice.
+    most = MOST_TRIED // 2
+    return len(patterns) > most and sum("*" in pattern for pattern in patterns) > most
 
 
 def weights_of(rule: tuple[int, str, bool], path: str, dialect: Dialect) -> Iterator[int]:

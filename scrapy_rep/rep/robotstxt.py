@@ -19,7 +19,7 @@ from .dialects import RFC9309, Dialect
 from .findings import Finding, read_findings
 from .groups import Group, OurGroup, groups_about, our_group
 from .lines import Field, Lines, read_line, within_limit
-from .matching import NO_RULE, Rule, RuleSet, line_of, refuses
+from .matching import NO_RULE, TOO_COSTLY, Rule, RuleSet, line_of, refuses
 from .records import OTHER_FIELDS, OtherRecord, RequestRate, TimeWindow, read_other_records
 from .text import printable
 from .urls import (
@@ -124,6 +124,8 @@ class RobotsTxt:
         if not groups:
             return Verdict(True, Reason.NO_GROUP)
         weight = self._rules_for(agents).decide(path)
+        if weight == TOO_COSTLY:
+            return Verdict(False, Reason.MATCHING_LIMIT, group=self.lines_naming(agents))
         if weight == NO_RULE:
             return Verdict(True, Reason.NO_RULE, group=self.lines_naming(agents))
         rule = self._rule(line_of(weight))
@@ -220,7 +222,8 @@ class RobotsTxt:
         """What of *url* rules are about; raises :exc:`InvalidURL`."""
         if isinstance(url, str):
             if not (self._site and url.startswith(self._site)):
-                self._site = site_of(url)
+                site = site_of(url)
+                self._site = site and f"{site}/"
             if self._site:
                 return rest_to_match(url[len(self._site) - 1 :], self.dialect)
         return path_to_match(url, self.dialect)

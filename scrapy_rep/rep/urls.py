@@ -205,12 +205,12 @@ def rest_to_match(rest: str, dialect: Dialect) -> str:
 
 
 def site_of(url: str) -> str:
-    """Scheme, authority and the slash after them of *url*, where plain to see, else "".
+    """Scheme and authority of *url*, where they and a slash after them are plain to see, else "".
 
-    Of every URL that begins so, :func:`rest_to_match` tells the path.
+    Of every URL that begins with both, :func:`rest_to_match` tells the path.
     """
     match = _SITE.match(url)
-    return match.group() if match and int(match.group(1) or 0) <= _LAST_PORT else ""
+    return match.group()[:-1] if match and int(match.group(1) or 0) <= _LAST_PORT else ""
 
 
 def is_robots_txt(url: str | bytes, dialect: Dialect) -> bool:

@@ -510,14 +510,28 @@ def test_the_limit_counts_rules_under_all_grams_of_a_path() -> None:
     assert index.decide("/abcdefgh") == TOO_COSTLY
 
 
+_HALF = MOST_TRIED // 2
+
+
 @pytest.mark.parametrize("extra", [0, 1])
-@pytest.mark.parametrize("path", ["/abc/none", "/abc/7x", "/abc", "/z/abc"])
-def test_the_first_answer_knows_the_limit_as_the_index_does(path: str, extra: int) -> None:
-    rules = rules_of(*(f"disallow /*abc*{number}x" for number in range(MOST_TRIED + extra)))
-    patterns = canonical_patterns([rule.value for rule in rules], RFC9309)
-    allows = [rule.allow for rule in rules]
-    refused = not rule_set(rules, RFC9309).decide(path) & 1
-    assert refuses(path, patterns, allows, RFC9309) is refused
+@pytest.mark.parametrize(
+    "rules",
+    [
+        many("abcd", MOST_TRIED + 1),
+        many("abcd", _HALF) + [f"allow /*abcd*{number:03x}y" for number in range(_HALF + 1)],
+        [f"allow /*abcd*{number:03x}/index.htm" for number in range(_HALF + 1)],
+        many("abcd", 1) + [f"allow /*abcd*{number:03x}/index.htm" for number in range(_HALF)],
+    ],
+    ids=["refusing", "mixed", "index pages", "index pages but one"],
+)
+def test_the_first_answer_knows_the_limit_as_the_index_does(rules: list[str], extra: int) -> None:
+    made = rules_of(*rules[: len(rules) - 1 + extra])
+    patterns = canonical_patterns([rule.value for rule in made], RFC9309)
+    allows = [rule.allow for rule in made]
+    index = rule_set(made, RFC9309)
+    for path in ("/abcd", "/abcd000", "/abcd007/", "/z/abcd001", "/abc"):
+        refused = index.decide(path) & 1 == 0
+        assert refuses(path, patterns, allows, RFC9309) is refused, path
 
 
 @pytest.mark.parametrize("length", [1, 16, 17, 60, 99, 100, 3000])
