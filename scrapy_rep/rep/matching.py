@@ -186,7 +186,7 @@ class RuleSet:
             return best
         if sum(map(len, candidates)) > MOST_TRIED:
             return TOO_COSTLY
-        text = path if len(path) < _LONG_PATH else path + _FILLING
+        text = searchable(path)
         for wildcards in candidates:
             for wildcard in wildcards:
                 if wildcard[0] < best:
@@ -215,10 +215,11 @@ def refuses(path: str, patterns: list[str], allows: Sequence[bool], dialect: Dia
     """
     refusing = list(filter(None, compress(patterns, map(not_, allows))))
     wild = [p for p in refusing if "*" in p or "$" in p] if dialect.wildcards else []
+    text = searchable(path)
     if not (
         path.startswith(tuple(refusing))
         or _may_be_too_costly(patterns)
-        or any(_matches(pattern, path, dialect) for pattern in wild)
+        or any(_matches(pattern, path, text, dialect) for pattern in wild)
     ):
         return False
     return not RuleSet(range(len(patterns)), patterns, allows, dialect).decide(path) & 1
@@ -230,12 +231,18 @@ def _may_be_too_costly(patterns: list[str]) -> bool:
     return len(patterns) > most and sum("*" in pattern for pattern in patterns) > most
 
 
-def weights_of(rule: tuple[int, str, bool], path: str, dialect: Dialect) -> Iterator[int]:
-    """The weights with which *rule*, its line, its pattern and its type, matches *path*."""
-    return (w for pattern, w in _weighted([rule], dialect) if _matches(pattern, path, dialect))
+def weight_of(rule: tuple[int, str, bool], path: str, text: str, dialect: Dialect) -> int:
+    """The weight with which *rule* alone decides about *path*, or :data:`NO_RULE`.
+
+    A rule is its line, its pattern, and whether it allows; *text* is what
+    :func:`searchable` returns for *path*.
+    """
+    weighted = _weighted([rule], dialect)
+    weights = (weight for each, weight in weighted if _matches(each, path, text, dialect))
+    return max(weights, default=NO_RULE)
 
 
-def _matches(pattern: str, path: str, dialect: Dialect) -> bool:
+def _matches(pattern: str, path: str, text: str, dialect: Dialect) -> bool:
     """Whether *pattern* alone matches *path*."""
     if not dialect.wildcards:
         return path.startswith(pattern)
@@ -244,7 +251,7 @@ def _matches(pattern: str, path: str, dialect: Dialect) -> bool:
     # Most are out by how they end.
     if pattern.rpartition("*")[2][:_GRAM].removesuffix("$") not in path:
         return False
-    return Wildcard.of(pattern, NO_RULE).matches(path, path + _FILLING)
+    return Wildcard.of(pattern, NO_RULE).matches(path, text)
 
 
 def _weighted(
@@ -279,6 +286,11 @@ _LONG_PATH = 100
 _FILLING = "\n" * 30_000
 
 
+def searchable(path: str) -> str:
+    """*path* and, if it is long, the filling: what long pieces are searched in."""
+    return path if len(path) < _LONG_PATH else path + _FILLING
+
+
 class Wildcard(NamedTuple):
     """A pattern with ``*``."""
 
@@ -300,7 +312,7 @@ class Wildcard(NamedTuple):
     def matches(self, path: str, text: str) -> bool:
         """Whether *path* begins with the start, and then has the pieces in order.
 
-        *text* is *path* and, if that is long, the filling.
+        *text* is what :func:`searchable` returns for *path*.
         """
         _, start, pieces, end = self
         if not path.startswith(start):

@@ -247,14 +247,7 @@ class RobotsTxt:
         key = agents if isinstance(agents, str) else tuple(agents)
         rules = self._rule_sets.get(key)
         if rules is None:
-            agent, groups = groups_about(self.body, self.dialect, preferences(agents))
-            # Others may have come to the same groups.
-            rules = self._rule_sets.get(agent)
-            if rules is None:
-                rules = RuleSet(*_combined(groups, self.dialect), self.dialect)
-            if len(self._rule_sets) >= _MAX_RULE_SETS:
-                self._rule_sets.clear()
-            self._rule_sets[agent] = self._rule_sets[key] = rules
+            rules = self._index(key, *groups_about(self.body, self.dialect, preferences(agents)))
         return rules
 
     def _groups_about(self, agents: Agents) -> tuple[OurGroup, ...]:
@@ -265,7 +258,20 @@ class RobotsTxt:
         if key not in self._groups:
             agent, groups = groups_about(self.body, self.dialect, preferences(agents))
             self._groups[key] = tuple(our_group(group, agent, self.dialect) for group in groups)
+            # A verdict needs both: the file is read once.
+            self._index(key, agent, groups)
         return self._groups[key]
+
+    def _index(self, key: Agents, agent: str, groups: list[Group]) -> RuleSet:
+        """Keep the index over the rules of *groups*, which are about *agent*, for *key*."""
+        # Others may have come to the same groups.
+        rules = self._rule_sets.get(agent)
+        if rules is None:
+            rules = RuleSet(*_combined(groups, self.dialect), self.dialect)
+        if len(self._rule_sets) >= _MAX_RULE_SETS:
+            self._rule_sets.clear()
+        self._rule_sets[agent] = self._rule_sets[key] = rules
+        return rules
 
     def _rule(self, line: int) -> Rule:
         """The rule that stands at *line*."""

@@ -14,7 +14,7 @@ from scrapy_rep.rep import robotstxt
 from scrapy_rep.rep.dialects import GOOGLE, RFC9309, Dialect
 from scrapy_rep.rep.groups import groups_about
 from scrapy_rep.rep.lines import Field
-from scrapy_rep.rep.matching import Rule, RuleSet
+from scrapy_rep.rep.matching import MOST_TRIED, Rule, RuleSet
 from scrapy_rep.rep.records import RequestRate, TimeWindow
 from scrapy_rep.rep.robotstxt import RobotsTxt
 from scrapy_rep.rep.urls import path_to_match
@@ -372,6 +372,32 @@ def test_a_file_is_read_for_the_first_two_questions_of_an_agent(dialect: Dialect
             assert not robots.allowed("http://h/a", ["x", "y"])
     # They are in the same groups: one index is for both.
     assert (read.call_count, index.call_count) == (4, 1)
+
+
+@BOTH
+def test_a_file_is_read_once_for_verdicts_of_an_agent(dialect: Dialect) -> None:
+    robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /a\n", dialect)
+    with patch.object(robotstxt, "groups_about", wraps=groups_about) as read:
+        for _ in range(3):
+            assert not robots.verdict("/a", "x").allowed
+            assert not robots.allowed("/a", "x")
+    assert read.call_count == 1
+
+
+@BOTH
+def test_too_many_rules_that_may_match_refuse_a_url(dialect: Dialect) -> None:
+    rules = [f"Allow: /*abcd*{number:03x}" for number in range(MOST_TRIED + 1)]
+    body = "\n".join(["User-agent: *", "User-agent: X", *rules, "Allow: /robots.txt"])
+    robots = RobotsTxt.parse(body.encode(), dialect)
+    for _ in range(3):
+        assert not robots.allowed("/abcd", "x")
+        assert robots.allowed("/abc", "x")
+        assert robots.allowed("/robots.txt", "x")
+    found = robots.verdict("/abcd", "x")
+    group = (AgentLine("X", 2),)
+    assert found == Verdict(False, Reason.MATCHING_LIMIT, group=group)
+    assert "more than 1,000 rules with *" in str(found)
+    assert (found.line, found.rule) == (0, None)
 
 
 @BOTH

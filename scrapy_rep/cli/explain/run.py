@@ -238,5 +238,7 @@ class _Writer:
                 return f"would match, {octets}, but is about others"
             case Fate.NO_MATCH:
                 return "does not match"
+            case Fate.NOT_TRIED:
+                return "was not compared: too many rules have *"
             case _:
                 return ""
