@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from .agents import Agents, preferences
 from .dialects import Dialect, Precedence
-from .groups import Group, all_groups, groups_about, our_group
+from .groups import Group, all_groups, groups_among, our_group
 from .lines import Field
 from .matching import MOST_TRIED, NO_RULE, Rule, searchable, specific, weight_of
 from .robotstxt import RobotsTxt
@@ -97,14 +97,16 @@ def explain(robots: RobotsTxt, url: str | bytes, agents: Agents) -> Explanation:
     [('shorter', 2), ('decides', 4)]
     """
     verdict = robots.verdict(url, agents)
-    agent, groups = groups_about(robots.body, robots.dialect, preferences(agents))
+    preferred = preferences(agents)
+    every_group = all_groups(robots.body, robots.dialect, preferred)
+    agent, groups = groups_among(every_group, preferred)
     ours = tuple(our_group(group, agent, robots.dialect).agents for group in groups)
     try:
         path = path_to_match(url, robots.dialect)
     except InvalidURL:
         return Explanation(verdict, None, agent, ours, ())
     about_us = {line for group in groups for line, _, _ in group.rules}
-    weighed = _weighed(all_groups(robots.body, robots.dialect), about_us, path, robots.dialect)
+    weighed = _weighed(every_group, about_us, path, robots.dialect)
     best = max((each.weight for each in weighed if each.rule.line in about_us), default=NO_RULE)
     rules = []
     for each in weighed:

@@ -12,7 +12,7 @@ defined records": nothing but a user-agent line after a rule starts a group.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from .agents import EVERYONE, group_name, names_among
@@ -61,15 +61,19 @@ def groups_about(body: bytes, dialect: Dialect, agents: Sequence[str]) -> tuple[
     matching group exists, crawlers MUST obey the group with a user-agent line
     with the '*' value, if present."
     """
-    candidates = list(_read_groups(body, dialect, {*agents, EVERYONE}))
-    named = set().union(*(group.names for group in candidates))
+    return groups_among(list(_read_groups(body, dialect, agents, every=False)), agents)
+
+
+def all_groups(body: bytes, dialect: Dialect, agents: Sequence[str] = ()) -> list[Group]:
+    """The groups of *body*, whomever they are about; :attr:`Group.names` are of *agents*."""
+    return list(_read_groups(body, dialect, agents, every=True))
+
+
+def groups_among(groups: list[Group], agents: Sequence[str]) -> tuple[str, list[Group]]:
+    """What :func:`groups_about` returns, from *groups* that were read for these *agents*."""
+    named = set().union(*(group.names for group in groups))
     agent = next((agent for agent in agents if agent in named), EVERYONE)
-    return agent, [group for group in candidates if agent in group.names]
-
-
-def all_groups(body: bytes, dialect: Dialect) -> list[Group]:
-    """The groups of *body*, whomever they are about."""
-    return list(_read_groups(body, dialect, None))
+    return agent, [group for group in groups if agent in group.names]
 
 
 def our_group(group: Group, agent: str, dialect: Dialect) -> OurGroup:
@@ -87,25 +91,28 @@ def _ours(group: Group, agent: str, dialect: Dialect) -> list[int]:
     return [i for i, (name, _) in enumerate(group.agents) if names_among(name, (agent,), dialect)]
 
 
-def _read_groups(body: bytes, dialect: Dialect, wanted: Collection[str] | None) -> Iterator[Group]:
-    """The groups of *body* that are about one of the agents *wanted*; ``None`` for all."""
+def _read_groups(
+    body: bytes, dialect: Dialect, asked: Sequence[str], *, every: bool
+) -> Iterator[Group]:
+    """The groups of *body* that are about one of the agents *asked* or everyone, or *every* one."""
+    wanted = {*asked, EVERYONE}
     agents: list[tuple[str, int]] = []
     names: set[str] = set()
     interrupted = 0
     # Whether the group is about us, has rules or ended otherwise, and whether
     # other records stand at its end.
-    about_us, ended, others = wanted is None, False, False
+    about_us, ended, others = every, False, False
     # How most sections go on. Of a group that is not about us, that is enough.
     rule_starts = (b"disallow:", b"allow:") if dialect.allow_lines else (b"disallow:",)
     for number, value, text in read_sections(body, dialect):
         if ended:
             agents, interrupted, names = [], 0, set()
-            about_us = wanted is None
+            about_us = every
         if others:
             interrupted = len(agents)
         name = group_name(value, dialect)
         agents.append((name, number))
-        if wanted is not None and (ours := names_among(name, wanted, dialect)):
+        if ours := names_among(name, wanted, dialect):
             names.update(ours)
             about_us = True
         if not about_us and text[:9].lower().startswith(rule_starts):
