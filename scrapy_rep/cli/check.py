@@ -73,11 +73,11 @@ error shows how far it is.
   age     since it was fetched or confirmed by its server, or last tried
 
 --json writes JSON Lines, an object for each URL, in the order of the URLs: url,
-allowed, reason (rule, no-rule, no-group, robots-txt-itself, unavailable,
-unreachable, disallowed, other-parser, unreadable, invalid-url, other-scheme,
-purpose, visit-time), line and rule (null where none decides), group, detail, agents
-and, where there is a robots.txt to ask, robots_txt (where it came from after
-redirects), source, age in seconds and access (see "scrapy robots fetch").
+allowed, reason (rule, no-rule, no-group, robots-txt-itself, matching-limit,
+unavailable, unreachable, disallowed, other-parser, unreadable, invalid-url,
+other-scheme, purpose, visit-time), line and rule (null where none decides), group,
+detail, agents and, where there is a robots.txt to ask, robots_txt (where it came from
+after redirects), source, age in seconds and access (see "scrapy robots fetch").
 
 With --file, source, age and access say nothing, and the file is read by
 scrapy-rep, whatever ROBOTSTXT_PARSER says, for its rules alone: REP_PURPOSES and

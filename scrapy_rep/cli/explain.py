@@ -68,7 +68,7 @@ starts with / where there is a --file; without a scheme, https is meant.
 "check" says of the URL, agent (whose groups count), groups (lists of user-agent
 lines), and lines, each with line, text, fate (null for a line that is no rule of a
 group; decides, shorter, tie, later, robots-txt-itself, other-group, no-match,
-not-about-us), length in octets of what matches, and findings.
+not-about-us, not-tried), length in octets of what matches, and findings.
 
 Exit codes: 0 allowed; 1 refused; 2 robots.txt could not be fetched, or usage.
 
@@ -259,6 +259,7 @@ class _Writer:
             Fate.ROBOTS_TXT_ITSELF: "matches, but robots.txt itself is always allowed",
             Fate.OTHER_GROUP: f"would match, {size}, but is about others",
             Fate.NO_MATCH: "does not match",
+            Fate.NOT_TRIED: "was not compared: too many rules have *",
         }.get(rule.fate, "")
 
 

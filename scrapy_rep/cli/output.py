@@ -193,6 +193,7 @@ def _cut(text: str, width: int) -> str:
 
 _UNITS = (("d", 86400), ("h", 3600), ("min", 60))
 _BECAUSE = {
+    Reason.MATCHING_LIMIT: "too many rules to try",
     Reason.NO_RULE: "no rule matches",
     Reason.NO_GROUP: "no group for us",
     Reason.ROBOTS_TXT_ITSELF: "robots.txt itself",

@@ -53,28 +53,15 @@ def group_name(value: bytes, dialect: Dialect) -> str:
     return match.group().decode("ascii") if match else ""
 
 
-def start_of_value(agent: str, digits_in_tokens: bool) -> bytes | None:
-    """A regular expression of how values begin, in lower case, whose name is that of *agent*.
+def names_among(name: str, agents: Collection[str], dialect: Dialect) -> list[str]:
+    """Those of *agents* that *name*, of :func:`group_name`, names.
 
-    In dialects with :attr:`Naming.TOKEN`. *agent* is of :func:`preferences`, or
-    :data:`EVERYONE`; ``None`` is for one that no value names.
+    *agents* are of :func:`preferences`, or :data:`EVERYONE`.
     """
-    if agent == EVERYONE:
-        return rb"\*(?![^ \t\n\v\f\r])"
-    octet = "[a-z0-9_-]" if digits_in_tokens else "[a-z_-]"
-    if not re.fullmatch(f"{octet}+", agent):
-        return None
-    return f"{agent}(?!{octet})".encode("ascii")
-
-
-def names_any(name: str, agents: Collection[str], dialect: Dialect) -> bool:
-    """Whether *name*, of :func:`group_name`, is that of one of *agents*.
-
-    These are of :func:`preferences`, or :data:`EVERYONE`.
-    """
+    lowered = name.lower()
     if dialect.naming is not Naming.SUBSTRING or name == EVERYONE:
-        return name.lower() in agents
-    return any(agent in name.lower() for agent in agents if agent != EVERYONE)
+        return [lowered] if lowered in agents else []
+    return [agent for agent in agents if agent in lowered and agent != EVERYONE]
 
 
 def preferences(agents: Agents) -> tuple[str, ...]:

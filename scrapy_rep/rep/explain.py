@@ -6,16 +6,16 @@ may not live: which rule decides (:mod:`.matching`); each rule is asked there, a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
 from .agents import Agents, preferences
 from .dialects import Dialect, Precedence
-from .groups import Group, all_groups, groups_about, our_group
+from .groups import Group, all_groups, groups_among, our_group
 from .lines import Field
-from .matching import NO_RULE, Rule, RuleSet, specific
+from .matching import MOST_TRIED, NO_RULE, Rule, searchable, specific, weight_of
 from .robotstxt import RobotsTxt
 from .urls import InvalidURL, canonical_patterns, path_to_match
 from .verdict import AgentLine, Reason, Verdict
@@ -41,6 +41,8 @@ class Fate(Enum):
     NO_MATCH = "no-match"
     #: It is about others, and does not match either.
     NOT_ABOUT_US = "not-about-us"
+    #: It was not compared with the URL: that would have taken too long.
+    NOT_TRIED = "not-tried"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,7 @@ class ExplainedRule:
     @property
     def matches(self) -> bool:
         """Whether its pattern matches."""
-        return self.fate not in (Fate.NO_MATCH, Fate.NOT_ABOUT_US)
+        return self.fate not in (Fate.NO_MATCH, Fate.NOT_ABOUT_US, Fate.NOT_TRIED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +97,16 @@ def explain(robots: RobotsTxt, url: str | bytes, agents: Agents) -> Explanation:
     [('shorter', 2), ('decides', 4)]
     """
     verdict = robots.verdict(url, agents)
-    agent, groups = groups_about(robots.body, robots.dialect, preferences(agents))
+    preferred = preferences(agents)
+    every_group = all_groups(robots.body, robots.dialect, preferred)
+    agent, groups = groups_among(every_group, preferred)
     ours = tuple(our_group(group, agent, robots.dialect).agents for group in groups)
     try:
         path = path_to_match(url, robots.dialect)
     except InvalidURL:
         return Explanation(verdict, None, agent, ours, ())
     about_us = {line for group in groups for line, _, _ in group.rules}
-    weighed = list(_weighed(all_groups(robots.body, robots.dialect), path, robots.dialect))
+    weighed = _weighed(every_group, about_us, path, robots.dialect)
     best = max((each.weight for each in weighed if each.rule.line in about_us), default=NO_RULE)
     rules = []
     for each in weighed:
@@ -112,27 +116,50 @@ def explain(robots: RobotsTxt, url: str | bytes, agents: Agents) -> Explanation:
 
 
 class _Weighed(NamedTuple):
-    """A rule, the weight that it has where it matches, and the octets that count."""
+    """A rule, the weight that it has where it matches, and the octets that count.
+
+    The weight is :data:`_NOT_TRIED` where the rule was not compared.
+    """
 
     rule: Rule
     weight: int
     length: int
 
 
-def _weighed(groups: list[Group], path: str, dialect: Dialect) -> Iterator[_Weighed]:
-    """Each rule of *groups*, asked about *path* as if there were no other."""
-    for group in groups:
-        patterns = canonical_patterns([value for _, _, value in group.rules], dialect)
-        for (line, field, value), pattern in zip(group.rules, patterns, strict=True):
-            allow = field is Field.ALLOW
-            weight = RuleSet([line], [pattern], [allow], dialect).decide(path)
-            length = (
-                specific(weight) // 2 if dialect.precedence is Precedence.LONGEST else len(pattern)
-            )
-            yield _Weighed(Rule(allow, value, line), weight, 0 if weight == NO_RULE else length)
+# Less than any weight.
+_NOT_TRIED = -1
+# So many rules with "*" are compared with a URL; those about us first.
+_MOST_EXPLAINED = 10 * MOST_TRIED
+
+
+def _weighed(
+    groups: list[Group], about_us: Collection[int], path: str, dialect: Dialect
+) -> list[_Weighed]:
+    """Each rule of *groups*, compared with *path* as if there were no other, by line.
+
+    Those whose lines are *about_us* are compared first.
+    """
+    rules = [rule for group in groups for rule in group.rules]
+    rules.sort(key=lambda rule: rule[0] not in about_us)
+    patterns = canonical_patterns([value for _, _, value in rules], dialect)
+    text, longest = searchable(path), dialect.precedence is Precedence.LONGEST
+    weighed, wildcards = list[_Weighed](), 0
+    for (line, field, value), pattern in zip(rules, patterns, strict=True):
+        rule = Rule(field is Field.ALLOW, value, line)
+        starred = dialect.wildcards and "*" in pattern
+        wildcards += starred
+        if starred and wildcards > _MOST_EXPLAINED:
+            weight = _NOT_TRIED
+        else:
+            weight = weight_of((line, pattern, rule.allow), path, text, dialect)
+        length = specific(weight) // 2 if longest else len(pattern)
+        weighed.append(_Weighed(rule, weight, 0 if weight <= NO_RULE else length))
+    return sorted(weighed, key=lambda each: each.rule.line)
 
 
 def _fate(weight: int, best: int, about_us: bool, reason: Reason) -> Fate:
+    if weight == _NOT_TRIED or (about_us and reason is Reason.MATCHING_LIMIT):
+        return Fate.NOT_TRIED
     if not about_us:
         return Fate.NOT_ABOUT_US if weight == NO_RULE else Fate.OTHER_GROUP
     if weight == NO_RULE:

@@ -12,10 +12,10 @@ defined records": nothing but a user-agent line after a rule starts a group.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from .agents import EVERYONE, group_name, names_any
+from .agents import EVERYONE, group_name, names_among
 from .dialects import Dialect
 from .lines import Field, Record, read_sections, records_of
 from .verdict import AgentLine
@@ -36,6 +36,8 @@ class Group(NamedTuple):
     #: that another one follows.
     interrupted: int
     rules: list[Record]
+    #: Those of the agents that were asked for whom the group is about.
+    names: set[str]
 
 
 class OurGroup(NamedTuple):
@@ -59,17 +61,19 @@ def groups_about(body: bytes, dialect: Dialect, agents: Sequence[str]) -> tuple[
     matching group exists, crawlers MUST obey the group with a user-agent line
     with the '*' value, if present."
     """
-    candidates = list(_read_groups(body, dialect, {*agents, EVERYONE}))
-    for agent in agents:
-        groups = [group for group in candidates if _ours(group, agent, dialect)]
-        if groups:
-            return agent, groups
-    return EVERYONE, [group for group in candidates if _ours(group, EVERYONE, dialect)]
+    return groups_among(list(_read_groups(body, dialect, agents, every=False)), agents)
 
 
-def all_groups(body: bytes, dialect: Dialect) -> list[Group]:
-    """The groups of *body*, whomever they are about."""
-    return list(_read_groups(body, dialect, None))
+def all_groups(body: bytes, dialect: Dialect, agents: Sequence[str] = ()) -> list[Group]:
+    """The groups of *body*, whomever they are about; :attr:`Group.names` are of *agents*."""
+    return list(_read_groups(body, dialect, agents, every=True))
+
+
+def groups_among(groups: list[Group], agents: Sequence[str]) -> tuple[str, list[Group]]:
+    """What :func:`groups_about` returns, from *groups* that were read for these *agents*."""
+    named = set().union(*(group.names for group in groups))
+    agent = next((agent for agent in agents if agent in named), EVERYONE)
+    return agent, [group for group in groups if agent in group.names]
 
 
 def our_group(group: Group, agent: str, dialect: Dialect) -> OurGroup:
@@ -84,26 +88,33 @@ def our_group(group: Group, agent: str, dialect: Dialect) -> OurGroup:
 
 def _ours(group: Group, agent: str, dialect: Dialect) -> list[int]:
     """Which user-agent lines of *group* are about *agent*."""
-    return [i for i, (name, _) in enumerate(group.agents) if names_any(name, (agent,), dialect)]
+    return [i for i, (name, _) in enumerate(group.agents) if names_among(name, (agent,), dialect)]
 
 
-def _read_groups(body: bytes, dialect: Dialect, wanted: Collection[str] | None) -> Iterator[Group]:
-    """The groups of *body* that are about one of the agents *wanted*; ``None`` for all."""
+def _read_groups(
+    body: bytes, dialect: Dialect, asked: Sequence[str], *, every: bool
+) -> Iterator[Group]:
+    """The groups of *body* that are about one of the agents *asked* or everyone, or *every* one."""
+    wanted = {*asked, EVERYONE}
     agents: list[tuple[str, int]] = []
+    names: set[str] = set()
     interrupted = 0
     # Whether the group is about us, has rules or ended otherwise, and whether
     # other records stand at its end.
-    about_us = ended = others = False
+    about_us, ended, others = every, False, False
     # How most sections go on. Of a group that is not about us, that is enough.
     rule_starts = (b"disallow:", b"allow:") if dialect.allow_lines else (b"disallow:",)
     for number, value, text in read_sections(body, dialect):
         if ended:
-            agents, interrupted, about_us = [], 0, False
+            agents, interrupted, names = [], 0, set()
+            about_us = every
         if others:
             interrupted = len(agents)
         name = group_name(value, dialect)
         agents.append((name, number))
-        about_us = about_us or wanted is None or names_any(name, wanted, dialect)
+        if ours := names_among(name, wanted, dialect):
+            names.update(ours)
+            about_us = True
         if not about_us and text[:9].lower().startswith(rule_starts):
             ended, others = True, False
             continue
@@ -117,8 +128,8 @@ def _read_groups(body: bytes, dialect: Dialect, wanted: Collection[str] | None) 
         ended = bool(rules or blank)
         others = bool(records) and not ended
         if about_us and rules:
-            yield Group(agents, interrupted, rules)
+            yield Group(agents, interrupted, rules, names)
     # Without rules, user-agent lines at the end say that all is allowed. Where
     # blank lines end groups, a group is nothing without them.
-    if about_us and not (ended or dialect.blank_ends_group):
-        yield Group(agents, interrupted, [])
+    if about_us and agents and not (ended or dialect.blank_ends_group):
+        yield Group(agents, interrupted, [], names)

@@ -152,8 +152,7 @@ class Policy:
         pace = self.directives.pace(agents)
         if not pace.seconds_until_open(now):
             return None
-        times = ", ".join(map(str, pace.visit_times))
-        return Verdict(False, Reason.VISIT_TIME, origin=self.origin, age=age, detail=times)
+        return Verdict(False, Reason.VISIT_TIME, origin=self.origin, age=age, detail=pace.times)
 
     def _allows_all(self) -> bool:
         if self.access is Access.UNREACHABLE:

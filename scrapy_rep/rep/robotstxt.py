@@ -9,7 +9,7 @@ records say that are no rules (:mod:`.records`), what is wrong with a file
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
 from itertools import chain
 from typing import TypeVar
@@ -17,14 +17,12 @@ from typing import TypeVar
 from .agents import Agents, preferences
 from .dialects import RFC9309, Dialect
 from .findings import Finding, read_findings
-from .glance import glance
 from .groups import Group, OurGroup, groups_about, our_group
 from .lines import Field, Lines, read_line, within_limit
-from .matching import NO_RULE, Rule, RuleSet, line_of, refuses, words_among
+from .matching import NO_RULE, TOO_COSTLY, Rule, RuleSet, line_of, refuses
 from .records import OTHER_FIELDS, OtherRecord, RequestRate, TimeWindow, read_other_records
 from .text import printable
 from .urls import (
-    PLAIN,
     ROBOTS_TXT,
     InvalidURL,
     canonical_patterns,
@@ -38,9 +36,6 @@ from .verdict import AgentLine, Reason, Verdict
 # lines; a crawl asks for one or two.
 _MAX_RULE_SETS = 32
 _MAX_RULES = 1024
-
-# Leaves the words of a path whose octets are all plain; others get a NUL in it.
-_WORDS_IF_PLAIN = words_among(PLAIN)
 
 _Value = TypeVar("_Value")
 
@@ -83,7 +78,7 @@ class RobotsTxt:
         self._groups: dict[Agents, tuple[OurGroup, ...]] | None = None
         self._rules: dict[int, Rule] | None = None
         self._lines: Lines | None = None
-        # Scheme and authority of the last URL; those of the next one are likely the same.
+        # Scheme, authority and a slash of the last URL; those of the next are likely the same.
         self._site = ""
 
     @classmethod
@@ -109,55 +104,13 @@ class RobotsTxt:
         *url* is absolute, or a path that starts with ``/``. What is no URL may
         not be accessed.
         """
-        # A crawl does this for each of its requests. What is known is looked up
-        # here, and most URLs are plain to see through, as PLAIN says. To call
-        # other functions would take as long as all of it.
-        try:
-            rules = self._rule_sets[agents]
-            path: str = url.removeprefix(self._site)  # type: ignore[arg-type, assignment]
-            if path != url and path[0] == "/":
-                marked = path.encode().translate(_WORDS_IF_PLAIN)
-                if 0 not in marked and "/." not in path and path[-1] != "?":
-                    words = None
-                    look = rules.look
-                    if look is not None:
-                        starts, needles, refused, allowed = look
-                        if path.startswith(starts):
-                            certain = path.startswith(refused)
-                        else:
-                            for needle in needles:
-                                if needle in path:
-                                    break
-                            else:
-                                return True
-                            wildcard = needles[needle]
-                            certain = wildcard is not None and wildcard.matches(path)
-                        if certain and not path.startswith(allowed):
-                            return path == ROBOTS_TXT and self._is_robots_txt(path)
-                    elif rules.plain is not None:
-                        # As RuleSet.decide() does.
-                        begins, parents, lets = rules.plain
-                        index = bisect_right(begins, path) - 1
-                        while index and not path.startswith(begins[index]):
-                            index = parents[index]
-                        return lets[index] or (path == ROBOTS_TXT and self._is_robots_txt(path))
-                    elif rules.signs is not None:
-                        signs, starts = rules.signs
-                        words = marked.split()
-                        if signs.isdisjoint(words) and not path.startswith(starts):
-                            return True
-                    if rules.decide(path, words) & 1:
-                        return True
-                    return path == ROBOTS_TXT and self._is_robots_txt(path)
-        except (KeyError, IndexError, TypeError, UnicodeEncodeError):
-            # Agents that nobody asked for before, or in a list; a URL without a path, in
-            # octets, or with surrogates in it, which has none.
-            pass
         try:
             path = self._path(url)
         except InvalidURL:
             return False
-        return self._is_robots_txt(path) or not self._refuses(path, agents)
+        rules = self._rule_sets.get(agents if isinstance(agents, str) else tuple(agents))
+        allows = rules.decide(path) & 1 if rules else self._allows_first(path, agents)
+        return bool(allows) or self._is_robots_txt(path)
 
     def verdict(self, url: str | bytes, agents: Agents) -> Verdict:
         """The same answer as :meth:`allowed`, with what it rests on."""
@@ -171,6 +124,8 @@ class RobotsTxt:
         if not groups:
             return Verdict(True, Reason.NO_GROUP)
         weight = self._rules_for(agents).decide(path)
+        if weight == TOO_COSTLY:
+            return Verdict(False, Reason.MATCHING_LIMIT, group=self.lines_naming(agents))
         if weight == NO_RULE:
             return Verdict(True, Reason.NO_RULE, group=self.lines_naming(agents))
         rule = self._rule(line_of(weight))
@@ -266,45 +221,33 @@ class RobotsTxt:
     def _path(self, url: str | bytes) -> str:
         """What of *url* rules are about; raises :exc:`InvalidURL`."""
         if isinstance(url, str):
-            if not (self._site and url.startswith(f"{self._site}/")):
-                self._site = site_of(url)
+            if not (self._site and url.startswith(self._site)):
+                site = site_of(url)
+                self._site = site and f"{site}/"
             if self._site:
-                return rest_to_match(url[len(self._site) :], self.dialect)
+                return rest_to_match(url[len(self._site) - 1 :], self.dialect)
         return path_to_match(url, self.dialect)
 
-    def _refuses(self, path: str, agents: Agents) -> bool:
-        """Whether a rule for *agents* refuses *path*.
+    def _allows_first(self, path: str, agents: Agents) -> bool:
+        """Whether the rules for *agents*, for whom there is no index yet, allow *path*.
 
         Of many sites one page is asked for. So the first time nothing is kept but
         that there was one: to read the file again takes less than to keep it.
         """
         key = agents if isinstance(agents, str) else tuple(agents)
-        if key in self._rule_sets or key in self._asked:
-            return not self._rules_for(agents).decide(path) & 1
+        if key in self._asked:
+            return self._rules_for(agents).decide(path) & 1 == 1
         self._asked = (*self._asked[-_MAX_RULE_SETS:], key)
-        tokens = preferences(agents)
-        seen = glance(self.body, self.dialect, tokens)
-        if seen is None:
-            _, groups = groups_about(self.body, self.dialect, tokens)
-            _, patterns, allows = _combined(groups, self.dialect)
-        else:
-            values, allows = seen
-            patterns = canonical_patterns(values, self.dialect)
-        return refuses(path, patterns, allows, self.dialect)
+        _, groups = groups_about(self.body, self.dialect, preferences(agents))
+        _, patterns, allows = _combined(groups, self.dialect)
+        return not refuses(path, patterns, allows, self.dialect)
 
     def _rules_for(self, agents: Agents) -> RuleSet:
         """The combined rules of the groups that are about *agents*."""
         key = agents if isinstance(agents, str) else tuple(agents)
         rules = self._rule_sets.get(key)
         if rules is None:
-            agent, groups = groups_about(self.body, self.dialect, preferences(agents))
-            # Others may have come to the same groups.
-            rules = self._rule_sets.get(agent)
-            if rules is None:
-                rules = RuleSet(*_combined(groups, self.dialect), self.dialect)
-            if len(self._rule_sets) >= _MAX_RULE_SETS:
-                self._rule_sets.clear()
-            self._rule_sets[agent] = self._rule_sets[key] = rules
+            rules = self._index(key, *groups_about(self.body, self.dialect, preferences(agents)))
         return rules
 
     def _groups_about(self, agents: Agents) -> tuple[OurGroup, ...]:
@@ -315,7 +258,20 @@ class RobotsTxt:
         if key not in self._groups:
             agent, groups = groups_about(self.body, self.dialect, preferences(agents))
             self._groups[key] = tuple(our_group(group, agent, self.dialect) for group in groups)
+            # A verdict needs both: the file is read once.
+            self._index(key, agent, groups)
         return self._groups[key]
+
+    def _index(self, key: Agents, agent: str, groups: list[Group]) -> RuleSet:
+        """Keep the index over the rules of *groups*, which are about *agent*, for *key*."""
+        # Others may have come to the same groups.
+        rules = self._rule_sets.get(agent)
+        if rules is None:
+            rules = RuleSet(*_combined(groups, self.dialect), self.dialect)
+        if len(self._rule_sets) >= _MAX_RULE_SETS:
+            self._rule_sets.clear()
+        self._rule_sets[agent] = self._rule_sets[key] = rules
+        return rules
 
     def _rule(self, line: int) -> Rule:
         """The rule that stands at *line*."""
@@ -336,5 +292,6 @@ def _combined(
     """Lines and patterns of the rules of all *groups*, and which of them allow."""
     rules = list(chain.from_iterable(group.rules for group in groups))
     lines, fields, values = zip(*rules, strict=True) if rules else ((), (), ())
-    allows = [field is Field.ALLOW for field in fields]
+    allow = Field.ALLOW
+    allows = [field is allow for field in fields]
     return lines, canonical_patterns(values, dialect), allows

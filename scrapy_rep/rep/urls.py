@@ -195,10 +195,10 @@ def path_to_match(url: str | bytes, dialect: Dialect) -> str:
 
 def rest_to_match(rest: str, dialect: Dialect) -> str:
     """The same for what follows the authority in a URL, which starts with ``/``."""
+    plain = rest.isascii() and not rest.encode().translate(None, PLAIN)
+    if plain and "/." not in rest and rest[-1] != "?":
+        return rest
     text = _octets(rest)
-    odd = text.encode().translate(None, PLAIN)
-    if not odd and "/." not in text and not text.endswith("?"):
-        return text
     if dialect.path_form is PathForm.VERBATIM:
         return _c_string(text.partition("#")[0])
     return _normal(_strip(text), _FORMS[dialect.path_form])

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
-from .matching import Rule
+from .matching import MOST_TRIED, Rule
 from .text import printable
 from .urls import ROBOTS_TXT, InvalidURL, Origin, has_other_scheme
 
 if TYPE_CHECKING:
     from .records import OtherRecord
+
+# A hostile file may have tens of thousands of user-agent lines in a group.
+_MOST_NAMES = 10
 
 
 class Reason(Enum):
@@ -19,6 +23,8 @@ class Reason(Enum):
 
     #: A rule of our group decides: :attr:`Verdict.rule`.
     RULE = "rule"
+    #: Too many rules with ``*`` of our group would have to be tried.
+    MATCHING_LIMIT = "matching-limit"
     #: Our group has no rule that matches.
     NO_RULE = "no-rule"
     #: No group is for us, nor for everyone.
@@ -89,11 +95,19 @@ class Verdict:
     def _because(self) -> str:
         where = printable(self.origin.robots_url) if self.origin else ROBOTS_TXT[1:]
         if decided := self.rule or self.record:
-            names = ", ".join(dict.fromkeys(printable(agent.name) for agent in self.group))
+            names = _names(self.group)
             by = f'by "{decided}" (line {self.line}, group {names}) of {where}'
             return "; ".join(filter(None, (by, _MERGED if self.merged else "", self.detail)))
         text = _SENTENCES[self.reason].format(where=where)
         return f"{text} ({self.detail})" if self.detail else text
+
+
+def _names(group: Sequence[AgentLine]) -> str:
+    """The names of *group* for people; the first ones, where there are many."""
+    names = list(dict.fromkeys(agent.name for agent in group))
+    shown = ", ".join(map(printable, names[:_MOST_NAMES]))
+    more = len(names) - _MOST_NAMES
+    return f"{shown} and {more:,} more" if more > 0 else shown
 
 
 def origin_or_verdict(url: str) -> Origin | Verdict:
@@ -109,6 +123,9 @@ def origin_or_verdict(url: str) -> Origin | Verdict:
 _MERGED = "a record between this group's user-agent lines does not end it"
 
 _SENTENCES = {
+    Reason.MATCHING_LIMIT: (
+        f"because more than {MOST_TRIED:,} rules with * of {{where}} may match the URL"
+    ),
     Reason.NO_RULE: "because no rule of {where} for us matches",
     Reason.NO_GROUP: "because {where} has no group for us",
     Reason.ROBOTS_TXT_ITSELF: "because robots.txt itself always is",

@@ -16,7 +16,7 @@ from scrapy_rep.rep.agents import (
     EVERYONE,
     check_token,
     group_name,
-    names_any,
+    names_among,
     preferences,
     token_of_user_agent,
 )
@@ -155,11 +155,11 @@ def user_agent(data: bytes) -> None:
 
 def _check_name(value: bytes, ours: tuple[str, ...], dialect: Dialect) -> None:
     name = group_name(value, dialect)
-    names_any(name, ours, dialect)
+    names_among(name, ours, dialect)
     if dialect.naming is Naming.TOKEN and name not in ("", EVERYONE):
         assert check_token(name) == name
         assert value.startswith(name.encode())
-        assert names_any(name, preferences(name), dialect)
+        assert names_among(name, preferences(name), dialect)
 
 
 # -- headers ------------------------------------------------------------------------

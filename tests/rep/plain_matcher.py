@@ -25,8 +25,9 @@ def decide(
     if index is None:
         index = rule_set(rules, dialect)
     line = line_of(index.decide(path))
-    # Long paths are looked through in another way.
-    with patch.object(matching, "_LONG_PATH", 0):
+    # Grams are looked for in the path, or those of the path are looked up; pieces are
+    # searched in the path, or in the path with a filling.
+    with patch.multiple(matching, _FEW=0, _LONG_PATH=0, _LONG_PIECE=0):
         assert line_of(index.decide(path)) == line
     rule = next((rule for rule in rules if rule.line == line), None)
     patterns = canonical_patterns([rule.value for rule in rules], dialect)

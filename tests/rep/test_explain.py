@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from unittest.mock import patch
+
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from scrapy_rep.rep import explain as explain_module
 from scrapy_rep.rep.dialects import DIALECTS, GOOGLE, KOSTER1996, RFC9309, Dialect
 from scrapy_rep.rep.explain import Explanation, Fate, explain
+from scrapy_rep.rep.matching import MOST_TRIED
 from scrapy_rep.rep.robotstxt import RobotsTxt
 from scrapy_rep.rep.verdict import Reason
 from tests.rep.generated_files import SEED_SIZE, generated
@@ -141,3 +145,33 @@ def _check_losers(found: Explanation) -> None:
             assert not each.rule.allow
         elif each.fate is F.LATER:
             assert each.rule.line > winner.rule.line
+
+
+# -- files that are made to take long -------------------------------------------------
+
+
+def test_no_rule_of_ours_is_compared_where_too_many_would_have_to_be() -> None:
+    ours = [f"Disallow: /*abcd*{number:03x}" for number in range(MOST_TRIED + 1)]
+    body = "\n".join(["User-agent: *", *ours, "Allow: /a", "User-agent: b", "Disallow: /*a"])
+    found = explained(body, "/abcd")
+    assert found.verdict.reason is Reason.MATCHING_LIMIT
+    assert found.winner is None
+    assert [each.fate for each in found.rules] == [F.NOT_TRIED] * (MOST_TRIED + 2) + [F.OTHER_GROUP]
+    assert not any(each.matches for each in found.rules[:-1])
+    assert explained(body, "/abc").winner is not None
+
+
+def test_so_many_rules_with_an_asterisk_are_compared_and_ours_first() -> None:
+    body = "User-agent: b\n" + "Disallow: /*a\nDisallow: /a\n" * 3
+    body += "User-agent: *\nDisallow: /*b\nDisallow: /a*\nDisallow: /b\n"
+    with patch.object(explain_module, "_MOST_EXPLAINED", 4):
+        found = fates(body, "/a")
+        first_match = fates(body, "/a", dialect=KOSTER1996)
+    other, not_tried = F.OTHER_GROUP, F.NOT_TRIED
+    assert [fate for _, fate, _ in found] == [
+        *(other, other, other, other, not_tried, other),
+        *(F.NO_MATCH, F.DECIDES, F.NO_MATCH),
+    ]
+    assert found[4] == (6, not_tried, 0)
+    # There, an asterisk is a character like others.
+    assert not_tried not in [fate for _, fate, _ in first_match]

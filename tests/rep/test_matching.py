@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import tracemalloc
-from collections.abc import Sequence
-from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapy_rep.rep import matching
 from scrapy_rep.rep.dialects import DIALECTS, GOOGLE, RFC9309, Dialect, Precedence
-from scrapy_rep.rep.matching import NO_RULE, Rule, RuleSet, Wildcard, line_of, specific
+from scrapy_rep.rep.matching import (
+    MOST_TRIED,
+    NO_RULE,
+    TOO_COSTLY,
+    Rule,
+    RuleSet,
+    line_of,
+    refuses,
+    specific,
+)
 from scrapy_rep.rep.robotstxt import RobotsTxt
-from scrapy_rep.rep.urls import path_to_match
+from scrapy_rep.rep.urls import canonical_patterns, path_to_match
 from tests.rep.plain_matcher import decide, plain_decide, rule_set
 
 # pytest-twisted does not get on with @given and parametrize on one test.
@@ -277,6 +283,29 @@ def test_reserved_characters_and_other_encodings_are_not_made_equal(pattern: str
     assert deciding_line(url, f"disallow {pattern}") == 0
 
 
+@pytest.mark.parametrize(
+    ("pattern", "path", "line"),
+    [
+        ("/a$*", "/a", 0),
+        ("/a$*", "/a$", 1),
+        ("/a$*", "/a$b", 1),
+        ("/a$**$", "/a$b", 1),
+        ("*a$*", "/a", 0),
+        ("*a$*", "/a$b", 1),
+        ("*a$**", "/ba$b", 1),
+        ("/a$$", "/a", 0),
+        ("/a$$", "/a$", 1),
+        ("*a$$", "/a$", 1),
+        ("*a$$", "/a$b", 0),
+        ("*$*a", "/$a", 1),
+        ("*$*a", "/a", 0),
+    ],
+)
+def test_a_dollar_sign_before_an_asterisk_is_no_anchor(pattern: str, path: str, line: int) -> None:
+    for dialect in (RFC9309, GOOGLE):
+        assert deciding_line(path, f"disallow {pattern}", dialect=dialect) == line
+
+
 # -- index pages ------------------------------------------------------------------------
 
 
@@ -383,7 +412,7 @@ def test_the_index_decides_as_a_loop_over_all_rules_would(
     assert_as_a_loop_would(dialect, drawn, tails)
 
 
-# So many that patterns are filed under grams.
+# So many that patterns share grams.
 _MANY = st.lists(
     st.tuples(
         st.booleans(),
@@ -460,8 +489,7 @@ def test_a_file_with_many_wildcards_decides_so(
     body = "\n".join(f"{rule}" for rule in rules).encode()
     robots = RobotsTxt.parse(b"User-agent: *\n" + body)
     # The index is made when something is asked a second time.
-    with patch.object(matching, "_CHECKS_WITHOUT_SIGNS", 1):
-        assert [robots.allowed("http://h/", "a") for _ in range(2)] == [True, True]
+    assert [robots.allowed("http://h/", "a") for _ in range(2)] == [True, True]
     for shape, number, end in asked:
         url = "http://h" + shape.format(number).removesuffix("$").replace("*", end) + end
         decisive = plain_decide(rules, path_to_match(url, RFC9309), RFC9309)
@@ -472,8 +500,7 @@ def test_a_file_with_many_wildcards_decides_so(
 def test_a_rule_without_a_word_may_be_about_all_paths(start: str) -> None:
     rules = [f"Disallow: /*/item-{number}/" for number in range(30)]
     robots = RobotsTxt.parse("\n".join(["User-agent: *", *rules, f"Disallow: {start}"]).encode())
-    with patch.object(matching, "_CHECKS_WITHOUT_SIGNS", 1):
-        assert [robots.allowed("http://h/x.gif", "a") for _ in range(3)] == [False] * 3
+    assert [robots.allowed("http://h/x.gif", "a") for _ in range(3)] == [False] * 3
 
 
 def test_a_site_of_which_many_pages_are_asked_for_gets_the_same_answers() -> None:
@@ -518,97 +545,102 @@ def test_a_pattern_is_found_by_how_it_begins_where_many_end_alike(
     assert decide(rules, path, dialect) == plain_decide(rules, path, dialect)
 
 
-# -- what takes no time or memory ---------------------------------------------------------
+# -- what may not take long ----------------------------------------------------------------
 
 
-def after_many_checks(lines: Sequence[str]) -> RuleSet:
-    """The index over the rules *lines*, asked as often as there are any."""
-    index = rule_set(rules_of(*lines), RFC9309)
-    for _ in lines:
-        assert index.signs is None
-        index.decide("/page")
-    return index
+def many(gram: str, count: int) -> list[str]:
+    """So many rules that have nothing else of four characters than *gram*."""
+    return [f"disallow /*{gram}*{number:03x}" for number in range(count)]
 
 
-ITEMS = [f"disallow /*/all/item-{number}/" for number in range(30)]
-# They have no word.
-STARTS = [f"disallow /no{number}" for number in range(25)]
+def test_a_path_is_refused_if_more_rules_than_the_limit_would_have_to_be_tried() -> None:
+    index = rule_set(rules_of(*many("abcd", MOST_TRIED)), RFC9309)
+    assert line_of(index.decide("/abcd007")) == 8
+    assert index.decide("/abcd") == NO_RULE
+    rules = (*many("abcd", MOST_TRIED + 1), "allow /abcd007", "allow /b")
+    index = rule_set(rules_of(*rules), RFC9309)
+    for path in ("/abcd007", "/abcd", "/z/abcd"):
+        assert index.decide(path) == TOO_COSTLY
+    assert line_of(TOO_COSTLY) == 0
+    assert not TOO_COSTLY & 1
+    # Rules whose gram is not in the path do not count.
+    assert line_of(index.decide("/b/abc")) == MOST_TRIED + 3
 
 
-def test_signs_are_the_rarest_words_and_the_starts_of_patterns_without_one() -> None:
-    rules = [*ITEMS, *STARTS[:24], "allow /*/all/page/", "disallow "]
-    signs = after_many_checks(rules).signs
-    assert signs is not None
-    words, starts = signs
-    assert words == {b"item-%d" % number for number in range(30)}
-    assert sorted(starts) == sorted(f"/no{number}" for number in range(24))
+def test_the_limit_counts_rules_under_all_grams_of_a_path() -> None:
+    rules = many("abcd", MOST_TRIED) + many("efgh", 1)
+    index = rule_set(rules_of(*rules), RFC9309)
+    assert line_of(index.decide("/abcd000")) == 1
+    assert line_of(index.decide("/efgh000")) == MOST_TRIED + 1
+    assert index.decide("/abcdefgh") == TOO_COSTLY
 
 
-@pytest.mark.parametrize("rules", [STARTS, ["disallow *x"], ["disallow /*x"]], ids=len)
-def test_there_are_no_signs_where_a_path_may_begin_with_anything(rules: list[str]) -> None:
-    assert after_many_checks([*ITEMS, *rules]).signs is None
+_HALF = MOST_TRIED // 2
 
 
-def test_few_rules_are_looked_at_and_more_have_signs() -> None:
-    for count, few in ((24, True), (25, False)):
-        index = after_many_checks(ITEMS[:count])
-        assert (index.look is not None, index.signs is None) == (few, few)
-
-
-def test_for_too_many_rules_no_signs_are_looked_for() -> None:
-    with patch.object(matching, "_MANY", 29):
-        assert after_many_checks(ITEMS[:29]).signs is not None
-        index = after_many_checks(ITEMS)
-    assert index.signs is None
-    assert line_of(index.decide("/a/all/item-7/")) == 8
-
-
+@pytest.mark.parametrize("extra", [0, 1])
 @pytest.mark.parametrize(
     "rules",
     [
-        # Found by a word, by grams, and tried one by one.
-        [f"disallow /*/w-{number}/*v" for number in range(30)],
-        [f"disallow /v*w-1*a{number}b" for number in range(10, 40)],
-        ["disallow /*w-1*v"],
+        many("abcd", MOST_TRIED + 1),
+        many("abcd", _HALF) + [f"allow /*abcd*{number:03x}y" for number in range(_HALF + 1)],
+        [f"allow /*abcd*{number:03x}/index.htm" for number in range(_HALF + 1)],
+        many("abcd", 1) + [f"allow /*abcd*{number:03x}/index.htm" for number in range(_HALF)],
     ],
-    ids=lambda rules: rules[0],
+    ids=["refusing", "mixed", "index pages", "index pages but one"],
 )
-def test_of_a_long_path_it_is_known_where_pieces_are(rules: list[str]) -> None:
-    index = rule_set(rules_of(*rules), RFC9309)
-    # All pieces are in it, in another order.
-    path = "/v" + "".join(f"a{number}b" for number in range(10, 40)) + "/w-1/"
-    for length, looked_through in ((499, True), (500, False)):
-        with patch.object(Wildcard, "matches", return_value=False) as matches:
-            assert index.decide(path.ljust(length, "x")) == NO_RULE
-        assert matches.called is looked_through
+def test_the_first_answer_knows_the_limit_as_the_index_does(rules: list[str], extra: int) -> None:
+    made = rules_of(*rules[: len(rules) - 1 + extra])
+    patterns = canonical_patterns([rule.value for rule in made], RFC9309)
+    allows = [rule.allow for rule in made]
+    index = rule_set(made, RFC9309)
+    for path in ("/abcd", "/abcd000", "/abcd007/", "/z/abcd001", "/abc"):
+        refused = index.decide(path) & 1 == 0
+        assert refuses(path, patterns, allows, RFC9309) is refused, path
 
 
-@pytest.mark.parametrize(
-    ("pattern", "path", "in_order"),
-    [
-        ("/*a*b", "/ab", True),
-        ("/*a*b", "/ba", False),
-        ("/*a*b", "/bab", True),
-        ("/*x*b", "/ab", False),
-        ("/*a*x", "/ab", False),
-        ("/*a*x*b", "/ab", False),
-        ("/*a*b*c", "/acb", False),
-        ("/*a*b*c", "/acbc", True),
-        ("/*a*b*c", "/bac", False),
-        # They would overlap.
-        ("/*ab*b", "/xxab", False),
-        ("/*ab*b", "/xxabb", True),
-        ("/*a*b$", "/ab", True),
-        ("/*a*b$", "/abc", False),
-        ("/*a*bc$", "/abc", True),
-        ("/*a*bc$", "/abcd", False),
-    ],
-)
-def test_pieces_are_in_order_by_where_each_is_first_and_last(
-    pattern: str, path: str, in_order: bool
+@pytest.mark.parametrize("length", [1, 16, 17, 60, 99, 100, 3000])
+@pytest.mark.parametrize("filler", [5, 99, 100, 400, 40_000])
+@pytest.mark.parametrize("end", ["", "$", "*z"])
+def test_pieces_of_all_lengths_are_found_in_paths_of_all_lengths(
+    length: int, filler: int, end: str
 ) -> None:
-    wildcard = matching._split(pattern, 2)  # noqa: SLF001
-    assert wildcard.in_order(matching._Places(path)) is in_order  # noqa: SLF001
+    piece, path = "a" * (length - 1) + "b", "/" + "ca" * filler
+    rules = (f"disallow /*{piece}{end}",)
+    assert deciding_line(path, *rules) == 0
+    assert deciding_line(path + piece, *rules) == (end != "*z")
+    assert deciding_line(path + piece + "yz", *rules) == (end != "$")
+    assert deciding_line(path + piece[:-1], *rules) == 0
+
+
+def test_the_filling_of_a_long_path_is_no_part_of_it() -> None:
+    # No pattern of these dialects has a line end in it, but others could.
+    path = "/" + "a" * 200
+    for pattern, matches in (
+        ("*a\n", False),
+        ("*" + "a" * 20 + "\n", False),
+        ("*" + "a" * 20 + "\n*", False),
+        ("*" + "a" * 20, True),
+        ("*" + "a" * 201, False),
+        ("*" + "a" * 150 + "*" + "a" * 51 + "*", False),
+        ("*" + "a" * 150 + "*" + "a" * 50 + "*", True),
+        ("*" + "a" * 150 + "*" + "a" * 50 + "$", True),
+        ("*" + "a" * 150 + "*" + "a" * 51 + "$", False),
+    ):
+        index = RuleSet([1], [pattern], [False], RFC9309)
+        assert line_of(index.decide(path)) == matches, pattern
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 4, 5])
+def test_a_pattern_is_filed_under_what_its_longest_piece_has(size: int) -> None:
+    piece = "abcde"[:size]
+    # More than are looked for one by one.
+    others = [f"disallow /*{number:04}x" for number in range(100)]
+    rules = rules_of(*others, f"disallow /*{piece}$", f"disallow /*{piece}*Z*")
+    index = rule_set(rules, RFC9309)
+    assert line_of(index.decide(f"/{piece}")) == 101
+    assert line_of(index.decide(f"/{piece}{piece}Z")) == 102
+    assert index.decide(f"/{piece[:-1]}Z") == NO_RULE
 
 
 def test_a_long_piece_takes_little_more_memory_than_its_text() -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from unittest.mock import patch
 
 import pytest
@@ -12,12 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from w3lib.url import safe_url_string
 
-from scrapy_rep.rep import matching, robotstxt
+from scrapy_rep.rep import robotstxt
 from scrapy_rep.rep.dialects import GOOGLE, RFC9309, Dialect
-from scrapy_rep.rep.glance import glance
 from scrapy_rep.rep.groups import groups_about
 from scrapy_rep.rep.lines import Field
-from scrapy_rep.rep.matching import Rule, RuleSet
+from scrapy_rep.rep.matching import MOST_TRIED, Rule, RuleSet
 from scrapy_rep.rep.records import RequestRate, TimeWindow
 from scrapy_rep.rep.robotstxt import RobotsTxt
 from scrapy_rep.rep.urls import path_to_match
@@ -374,68 +371,12 @@ def test_however_often_a_page_is_asked_for_the_answer_is_the_same(
         expected[url] = itself or not (decides and decides.refuses)
     octets = f"User-agent: *\n{body}\n".encode()
     robots = RobotsTxt.parse(octets, dialect)
-    # First from the file, then from an index, then by how the URL begins.
+    # First from the file, then from an index.
     for _ in range(3):
         assert {url: robots.allowed(url, "x") for url in expected} == expected
     assert {url: robots.verdict(url, "x").allowed for url in expected} == expected
     for url, allowed in expected.items():
         assert RobotsTxt.parse(octets, dialect).allowed(url, "x") is allowed
-
-
-@contextmanager
-def never_called(*functions: tuple[object, str]) -> Iterator[None]:
-    """Fail where one of *functions*, each what it is in and its name, is called."""
-    with ExitStack() as patches:
-        for where, name in functions:
-            patches.enter_context(patch.object(where, name, side_effect=AssertionError(name)))
-        yield
-
-
-INDEX = (RuleSet, "decide")
-ANY_URL = (RobotsTxt, "_path")
-
-
-@BOTH
-def test_what_few_rules_say_is_mostly_seen_at_first_sight(dialect: Dialect) -> None:
-    rules = ["Disallow: /a/", "Disallow: /b$", "Disallow: /cd*e", "Disallow: /*.gif$"]
-    rules += ["Disallow: /f/*.png", "Allow: /public"]
-    robots = RobotsTxt.parse("\n".join(["User-agent: *", *rules]).encode(), dialect)
-    # The index is made when something is asked a second time.
-    assert [robots.allowed("http://h/", "x") for _ in range(2)] == [True, True]
-    with never_called(ANY_URL, INDEX):
-        for path in ("/", "/page", "/c", "/x/a/", "/f/a", "/public"):
-            assert robots.allowed(f"http://h{path}", "x")
-        for path in ("/a/", "/a/b", "/x.gif"):
-            assert not robots.allowed(f"http://h{path}", "x")
-
-
-@BOTH
-def test_what_many_rules_allow_is_mostly_seen_by_signs(dialect: Dialect) -> None:
-    rules = [f"Disallow: /*/item-{number}/" for number in range(30)]
-    robots = RobotsTxt.parse("\n".join(["User-agent: *", *rules]).encode(), dialect)
-    # The first answer is not the index's.
-    for _ in range(31):
-        assert robots.allowed("http://h/", "x")
-    with never_called(ANY_URL, INDEX):
-        assert robots.allowed("http://h/a/item/", "x")
-    with never_called(ANY_URL, (matching, "words_of")):
-        assert not robots.allowed("http://h/a/item-7/", "x")
-        assert robots.allowed("http://h/item-7/", "x")
-
-
-@BOTH
-def test_what_many_plain_rules_say_is_looked_up(dialect: Dialect) -> None:
-    rules = [f"Disallow: /item-{number}/" for number in range(30)]
-    rules += ["Disallow: /item-7", "Allow: /item-7/public/", "Allow: /item-7/public/no", "Allow: /"]
-    rules += ["Disallow: /item-7/public/no", "Disallow: /robots.txt", "Disallow: "]
-    robots = RobotsTxt.parse("\n".join(["User-agent: *", *rules]).encode(), dialect)
-    assert [robots.allowed("http://h/", "x") for _ in range(2)] == [True, True]
-    with never_called(ANY_URL, INDEX):
-        for path in ("/", "/a", "/item-", "/item-30/", "/item-7/public/no", "/z"):
-            assert robots.allowed(f"http://h{path}", "x"), path
-        assert robots.allowed("http://h/robots.txt", "x") is dialect.robots_txt_allowed
-        for path in ("/item-0/", "/item-29/a", "/item-7", "/item-70", "/item-7/public"):
-            assert not robots.allowed(f"http://h{path}", "x"), path
 
 
 # Of so many that there is an index, and most begin with others.
@@ -459,15 +400,40 @@ def test_the_answer_among_many_plain_rules_is_that_of_the_verdict(
 def test_a_file_is_read_for_the_first_two_questions_of_an_agent(dialect: Dialect) -> None:
     robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /a\n", dialect)
     with (
-        patch.object(robotstxt, "glance", wraps=glance) as first,
-        patch.object(robotstxt, "groups_about", wraps=groups_about) as second,
+        patch.object(robotstxt, "groups_about", wraps=groups_about) as read,
         patch.object(robotstxt, "RuleSet", wraps=RuleSet) as index,
     ):
         for _ in range(3):
             assert not robots.allowed("http://h/a", "xy")
             assert not robots.allowed("http://h/a", ["x", "y"])
     # They are in the same groups: one index is for both.
-    assert (first.call_count, second.call_count, index.call_count) == (2, 2, 1)
+    assert (read.call_count, index.call_count) == (4, 1)
+
+
+@BOTH
+def test_a_file_is_read_once_for_verdicts_of_an_agent(dialect: Dialect) -> None:
+    robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /a\n", dialect)
+    with patch.object(robotstxt, "groups_about", wraps=groups_about) as read:
+        for _ in range(3):
+            assert not robots.verdict("/a", "x").allowed
+            assert not robots.allowed("/a", "x")
+    assert read.call_count == 1
+
+
+@BOTH
+def test_too_many_rules_that_may_match_refuse_a_url(dialect: Dialect) -> None:
+    rules = [f"Allow: /*abcd*{number:03x}" for number in range(MOST_TRIED + 1)]
+    body = "\n".join(["User-agent: *", "User-agent: X", *rules, "Allow: /robots.txt"])
+    robots = RobotsTxt.parse(body.encode(), dialect)
+    for _ in range(3):
+        assert not robots.allowed("/abcd", "x")
+        assert robots.allowed("/abc", "x")
+        assert robots.allowed("/robots.txt", "x")
+    found = robots.verdict("/abcd", "x")
+    group = (AgentLine("X", 2),)
+    assert found == Verdict(False, Reason.MATCHING_LIMIT, group=group)
+    assert "more than 1,000 rules with *" in str(found)
+    assert (found.line, found.rule) == (0, None)
 
 
 @BOTH

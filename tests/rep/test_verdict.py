@@ -148,3 +148,18 @@ def test_a_verdict_is_frozen() -> None:
     verdict = Verdict(False, Reason.NO_RULE)
     with pytest.raises(dataclasses.FrozenInstanceError):
         verdict.allowed = True  # type: ignore[misc]
+
+
+def test_of_many_names_the_first_are_shown() -> None:
+    rule = Rule(False, b"/a", 99)
+    for count, end in (
+        (9, "b8)"),
+        (10, "b9)"),
+        (11, "b9 and 1 more)"),
+        (1010, "b9 and 1,000 more)"),
+    ):
+        # Each name twice: it is shown once.
+        group = tuple(AgentLine(f"b{n % count}", n + 1) for n in range(2 * count))
+        text = str(Verdict(False, Reason.RULE, rule=rule, group=group))
+        assert "(line 99, group b0, b1, b2, b3, b4, b5, b6, b7, b8" in text
+        assert text.partition(" of robots.txt")[0].endswith(end)
