@@ -230,7 +230,8 @@ def canonical_patterns(values: Sequence[bytes], dialect: Dialect) -> list[str]:
     White space around them does not count. In the result, where *dialect* has
     wildcards, ``*`` is one, and ``$`` an anchor where it comes last.
     """
-    if not dialect.wildcards:
+    # What is decoded may have a line end in it.
+    if not dialect.wildcards or dialect.path_form is PathForm.DECODED:
         return [_canonical_pattern(value.strip(WHITE_SPACE), dialect) for value in values]
     # Of most files no value needs work, and of the others few do: quick to see of all
     # at once. No value has a line end in it, and none gets one.
