@@ -45,7 +45,8 @@ def group_name(value: bytes, dialect: Dialect) -> str:
     names nobody.
     """
     if dialect.naming is not Naming.TOKEN:
-        return value.decode("utf-8", "backslashreplace")
+        # Not "backslashreplace": its letters could be those of a name.
+        return value.decode("utf-8", "replace")
     if value[:1] == b"*" and _EVERYONE_VALUE.fullmatch(value):
         return EVERYONE
     token = _TOKEN_OCTETS if dialect.digits_in_tokens else _TOKEN_OCTETS_NO_DIGITS

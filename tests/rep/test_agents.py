@@ -48,8 +48,8 @@ def test_a_name_may_be_nobodys(value: bytes, dialect: Dialect) -> None:
 @pytest.mark.parametrize("dialect", [KOSTER1996, KOSTER1994], ids=lambda dialect: dialect.name)
 def test_before_there_were_tokens_a_name_is_all_of_a_value(dialect: Dialect) -> None:
     assert group_name("Café Bot/1.0".encode(), dialect) == "Café Bot/1.0"
-    # Octets that are no UTF-8 are no reason to raise.
-    assert group_name(b"Caf\xe9 Bot", dialect) == "Caf\\xe9 Bot"
+    # Bytes that are not UTF-8 do not make it raise, and stand for no letters.
+    assert group_name(b"Caf\xe9 Bot", dialect) == "Caf\ufffd Bot"
 
 
 @BOTH
