@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from functools import lru_cache
+from string import ascii_uppercase
 
 from .dialects import Dialect, Naming
 
@@ -34,7 +35,11 @@ _TOKEN_OCTETS_NO_DIGITS = re.compile(rb"[A-Za-z_-]+")
 _EVERYONE_VALUE = re.compile(rb"\*(?:[ \t\n\v\f\r].*)?", re.DOTALL)
 # A crawler that looks like a browser names itself in a comment, RFC 9309 §2.2.1:
 #   User-Agent: Mozilla/5.0 (compatible; ExampleBot/0.1; https://www.example.com/bot.html)
-_COMPATIBLE = re.compile(r"\(([^()]*;)?\s*compatible\s*;\s*([A-Za-z0-9_-]+)", re.IGNORECASE)
+_COMPATIBLE = re.compile(
+    r"\(([^()]*;)?\s*compatible\s*;\s*([A-Za-z0-9_-]+)", re.ASCII | re.IGNORECASE
+)
+
+_LOWER_CASE = {ord(letter): letter.lower() for letter in ascii_uppercase}
 
 
 def group_name(value: bytes, dialect: Dialect) -> str:
@@ -74,8 +79,16 @@ def names_any(name: str, agents: Collection[str], dialect: Dialect) -> bool:
     These are of :func:`preferences`, or :data:`EVERYONE`.
     """
     if dialect.naming is not Naming.SUBSTRING or name == EVERYONE:
-        return name.lower() in agents
-    return any(agent in name.lower() for agent in agents if agent != EVERYONE)
+        return lowered(name) in agents
+    return any(agent in lowered(name) for agent in agents if agent != EVERYONE)
+
+
+def lowered(name: str) -> str:
+    """*name* with the letters of ASCII in lower case.
+
+    RFC 9309 §2.2.1: tokens are ASCII. By Unicode, ``\u212a``, the Kelvin sign, is a "k".
+    """
+    return name.lower() if name.isascii() else name.translate(_LOWER_CASE)
 
 
 def preferences(agents: Agents) -> tuple[str, ...]:
@@ -84,7 +97,7 @@ def preferences(agents: Agents) -> tuple[str, ...]:
     Without "*" and the empty string: nobody is called that.
     """
     listed = (agents,) if isinstance(agents, str) else agents
-    return tuple(agent.lower() for agent in listed if agent not in ("", EVERYONE))
+    return tuple(lowered(agent) for agent in listed if agent not in ("", EVERYONE))
 
 
 def check_token(token: object) -> str:

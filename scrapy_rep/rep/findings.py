@@ -17,7 +17,7 @@ from enum import Enum
 from itertools import chain, pairwise
 from operator import attrgetter
 
-from .agents import EVERYONE, group_name
+from .agents import EVERYONE, group_name, lowered
 from .dialects import Dialect, Naming
 from .groups import Group, all_groups
 from .lines import RULES, Field, Line, is_typo, read_line, split_lines
@@ -372,7 +372,7 @@ def _of_groups(
     yield from _of_joints(groups, numbered, dialect)
     shared = _shared_names(groups)
     for group in groups:
-        alone = shared.isdisjoint(name.lower() for name, _ in group.agents)
+        alone = shared.isdisjoint(lowered(name) for name, _ in group.agents)
         for line, why, because in redundant_rules(group, dialect, alone):
             yield Finding(line, _USELESS[why], (because,) if because else ())
     for number, read in numbered:
@@ -401,7 +401,7 @@ def _of_names(groups: list[Group]) -> Iterator[Finding]:
     """Who is named by more than one group."""
     first: dict[str, int] = {}
     for group in groups:
-        ours = {name.lower(): line for name, line in reversed(group.agents) if name}
+        ours = {lowered(name): line for name, line in reversed(group.agents) if name}
         for name, line in ours.items():
             if name in first:
                 yield Finding(line, FindingKind.REPEATED_NAME, (first[name], name))
@@ -413,7 +413,7 @@ def _shared_names(groups: list[Group]) -> set[str]:
     seen: set[str] = set()
     shared: set[str] = set()
     for group in groups:
-        ours = {name.lower() for name, _ in group.agents}
+        ours = {lowered(name) for name, _ in group.agents}
         shared |= ours & seen
         seen |= ours
     return shared
