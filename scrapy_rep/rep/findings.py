@@ -20,7 +20,7 @@ from operator import attrgetter
 from .agents import EVERYONE, group_name, lowered
 from .dialects import Dialect, Naming
 from .groups import Group, all_groups
-from .lines import RULES, Field, Line, is_typo, read_line, split_lines
+from .lines import RULES, UTF16_MARKS, Field, Line, is_typo, read_line, split_lines, utf16_of
 from .records import FILE_WIDE_FIELDS, OTHER_FIELDS, OtherRecord, read_other_records
 from .redundant_rules import Redundancy, redundant_rules
 from .text import printable
@@ -301,14 +301,14 @@ def _is_rule(read: Line, dialect: Dialect) -> bool:
 
 # -- how it is written -------------------------------------------------------------
 
-_UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 # Tabs are white space. What else is around a key or a value is stripped as well.
 _CONTROL = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]")
 
 
 def _of_marks(body: bytes, dialect: Dialect) -> Iterator[Finding]:
-    if body.startswith(_UTF16_MARKS):
-        yield Finding(1, FindingKind.UTF16 if dialect.utf16 else FindingKind.UTF16_UNREAD)
+    if body.startswith(UTF16_MARKS):
+        is_read = dialect.utf16 and utf16_of(body)
+        yield Finding(1, FindingKind.UTF16 if is_read else FindingKind.UTF16_UNREAD)
     # Part of a mark is skipped as well.
     elif body.startswith(codecs.BOM_UTF8[:1]):
         yield Finding(1, FindingKind.BYTE_ORDER_MARK)
