@@ -154,11 +154,6 @@ POINTS = (
     ),
     Point("dot segments", "RFC 3986 §6.2.2.3: ``/a/../b`` is ``/b``", url=_resolve_dots),
     Point(
-        "empty query",
-        "RFC 3986 §6.2.3: what clients request for ``/a?`` is ``/a``",
-        url=lambda path: re.sub(r"\A([^?]*)\?\Z", r"\1", path),
-    ),
-    Point(
         "``/robots.txt`` itself",
         "§2.2.2: implicitly allowed",
         {"robots_txt_allowed": True},

@@ -117,7 +117,7 @@ class RobotsTxt:
             path: str = url.removeprefix(self._site)  # type: ignore[arg-type, assignment]
             if path != url and path[0] == "/":
                 marked = path.encode().translate(_WORDS_IF_PLAIN)
-                if 0 not in marked and "/." not in path and path[-1] != "?":
+                if 0 not in marked and "/." not in path:
                     words = None
                     look = rules.look
                     if look is not None:

@@ -52,8 +52,7 @@ _KEPT = "!&()+,/:;=?@"
 
 
 #: The octets that are the same in every form, in a URL and in a pattern. What follows the
-#: authority in a URL is the path to match as it stands if it has no others, no "/." in it,
-#: and does not end with "?".
+#: authority in a URL is the path to match as it stands if it has no others and no "/." in it.
 PLAIN = (_UNRESERVED + _KEPT).encode("ascii")
 _PLAIN_OR_META = PLAIN + b"*$\n"
 # Of values between line ends, one that has others, after its line end.
@@ -197,7 +196,7 @@ def rest_to_match(rest: str, dialect: Dialect) -> str:
     """The same for what follows the authority in a URL, which starts with ``/``."""
     text = _octets(rest)
     odd = text.encode().translate(None, PLAIN)
-    if not odd and "/." not in text and not text.endswith("?"):
+    if not odd and "/." not in text:
         return text
     if dialect.path_form is PathForm.VERBATIM:
         return _c_string(text.partition("#")[0])
@@ -277,14 +276,14 @@ def _unquoted(encoded: str) -> str:
 
 
 def _normal(rest: str, form: _Form) -> str:
-    path, _, query = rest.partition("#")[0].partition("?")
+    path, mark, query = rest.partition("#")[0].partition("?")
     path = _in_form(path.replace("\\", "/"), form)
     if not path.startswith("/"):
         path = "/" + path
     if "/." in path:
         path = _without_dot_segments(path)
-    # "/?" and "/" are one resource to every client that Scrapy has.
-    return f"{path}?{_in_form(query, form)}" if query else path
+    # RFC 9309 §2.2.2 compares bytes: the "?" of an empty query is one.
+    return path + mark + _in_form(query, form)
 
 
 def _without_dot_segments(path: str) -> str:
