@@ -294,7 +294,7 @@ def _is_url(url: bytes) -> bool:
 def _after_authority(url: bytes) -> str:
     text = url.decode("latin-1").strip("".join(map(chr, range(0x21))))
     text = re.sub("[\t\r\n]", "", text).partition("#")[0]
-    text = re.sub(r"\A(?:[A-Za-z][A-Za-z0-9+.\-]*:)?[/\\]{2}[^/\\?]*", "", text)
+    text = re.sub(r"\A[A-Za-z][A-Za-z0-9+.\-]*:[/\\]{2}[^/\\?]*", "", text)
     path, mark, query = text.partition("?")
     path = path.replace("\\", "/") + mark + query
     return path if path.startswith("/") else "/" + path

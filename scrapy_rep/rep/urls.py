@@ -37,8 +37,9 @@ _ANY_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://|(?i:about|data):")
 _AROUND = "".join(map(chr, range(0x21)))
 _DROPPED = {ord(character): None for character in "\t\n\r"}
 
-# Scheme and authority; "\" begins and ends an authority as "/" does, as in browsers.
-_AUTHORITY = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.\-]*:)?[/\\]{2}[^/\\?#]*")
+# Scheme and authority; "\" begins and ends an authority as "/" does, as in browsers. Without
+# a scheme, what starts with "//" is a path.
+_AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[/\\]{2}[^/\\?#]*")
 
 # Where what a URL is about is plain to see, and no client reads it otherwise.
 _SITE = re.compile(r"https?://[A-Za-z0-9.\-]+(?::([0-9]{1,5}))?/")

@@ -140,6 +140,22 @@ def test_an_empty_query(
             assert robots.verdict(url, "x").allowed is not expected
 
 
+@pytest.mark.parametrize("dialect", [RFC9309, KOSTER1996, KOSTER1994], ids=lambda d: d.name)
+def test_a_path_may_start_with_two_slashes(dialect: Dialect) -> None:
+    robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /x\nDisallow: //private/\n", dialect)
+    for _ in range(3):
+        for url in ("//private/x", "http://example.com//private/x", b"//private/x"):
+            assert not robots.allowed(url, "x")
+            assert robots.verdict(url, "x").line == 3
+        assert robots.allowed("//other/x", "x")
+
+
+def test_in_the_google_dialect_two_slashes_begin_an_authority() -> None:
+    # As in the reference library, which says so of any URL without a scheme.
+    robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /x\nDisallow: //private/\n", GOOGLE)
+    assert robots.verdict("//private/x", "x").line == 2
+
+
 # §3.1 of the draft: space before the colon, another file.
 DRAFT = """\
 User-Agent : foobot

@@ -142,6 +142,7 @@ INVALID: list[tuple[str | bytes, str]] = [
     ("example.com/page", "neither an absolute URL nor a path"),
     ("mailto:a@example.com", "neither an absolute URL nor a path"),
     ("data:text/plain,/a", "neither an absolute URL nor a path"),
+    ("\\\\h\\a", "neither an absolute URL nor a path"),
     ("\ud800", "neither an absolute URL nor a path"),
     (b"\xff\xfe", "neither an absolute URL nor a path"),
     ("http://", "names no host"),
