@@ -138,12 +138,10 @@ class Policy:
         age = max(0.0, now - self.fetched_at)
         record = self.directives.refusal(url, agents)
         if record is not None:
-            above = record.lines_of_agents
-            names = (name for name in self.robots.lines_naming(agents) if name.line in above)
             return Verdict(
                 False,
                 Reason.PURPOSE,
-                group=tuple(names),
+                group=record.names_among(self.robots.lines_naming(agents)),
                 origin=self.origin,
                 age=age,
                 detail="no purpose of this crawl is left",

@@ -114,7 +114,9 @@ class OtherRecord:
 
     Sitemap, Host, Clean-param and License are about the site, Crawl-delay,
     Request-rate, Visit-time, Noindex, Content-Signal and Content-Usage about
-    the robots of :attr:`agents`.
+    the robots of :attr:`agents`. A group may go on beyond a record, so others may be
+    named in it: the record counts for them where no such record has their own
+    user-agent line directly above it.
     """
 
     line: int
@@ -123,25 +125,42 @@ class OtherRecord:
     raw: bytes
     value: object
     problem: str
-    # A group's user-agent lines, and how many of them stand above the record.
+    # A group's user-agent lines, how many of them stand above the record, and from which one
+    # on no other record stands between them.
     # A tuple for each record would be quadratic: 4 GB for a hostile file.
     _group: Sequence[AgentLine] = dataclasses.field(repr=False, compare=False)
     _above: int = dataclasses.field(repr=False, compare=False)
+    _directly_from: int = dataclasses.field(repr=False, compare=False)
 
     def __str__(self) -> str:
         return f"{printable(self.key)}: {printable(self.raw)}".rstrip()
 
     @property
     def agents(self) -> tuple[AgentLine, ...]:
-        """The user-agent lines above it in its group."""
-        return tuple(self._group[: self._above])
+        """The user-agent lines directly above it: no other record stands between them."""
+        return tuple(self._group[self._directly_from : self._above])
 
     @property
     def lines_of_agents(self) -> range:
         """Among these lines are those of :attr:`agents`, and no other user-agent line."""
+        return self._lines_from(self._directly_from)
+
+    @property
+    def lines_of_group(self) -> range:
+        """Among these lines are all user-agent lines above it in its group, and no others."""
+        return self._lines_from(0)
+
+    def names_among(self, ours: Collection[AgentLine]) -> tuple[AgentLine, ...]:
+        """Those of *ours* through which it is about us: directly above it, else in its group."""
+        for lines in (self.lines_of_agents, self.lines_of_group):
+            if names := tuple([name for name in ours if name.line in lines]):
+                return names
+        return ()
+
+    def _lines_from(self, index: int) -> range:
         if not self._above:
             return range(0)
-        return range(self._group[0].line, self._group[self._above - 1].line + 1)
+        return range(self._group[index].line, self._group[self._above - 1].line + 1)
 
 
 def read_other_records(
@@ -153,24 +172,29 @@ def read_other_records(
     """
     lines: list[bytes] = []
     group: list[AgentLine] = []
-    after_rule = False
+    directly_from = 0
+    after_rule = after_other = False
     for number, kind, raw in read_records(body, dialect):
         if kind is Field.USER_AGENT:
             if after_rule:
-                group, after_rule = [], False
+                group = []
+            if after_rule or after_other:
+                directly_from, after_rule, after_other = len(group), False, False
             group.append(AgentLine(group_name(raw, dialect), number))
         elif kind is Field.BLANK:
-            group = []
+            group, directly_from = [], 0
         elif kind is Field.DISALLOW or (kind is Field.ALLOW and dialect.allow_lines):
             after_rule = True
         else:
+            after_other = True
             # What is no rule in this dialect is a key that it does not know.
             kind = Field.UNKNOWN if kind is Field.ALLOW else kind  # noqa: PLW2901
             if kind in fields:
                 lines = lines or split_lines(body, dialect)
                 key = _key(lines[number - 1], dialect)
                 value, problem = _read_value(kind, raw)
-                yield OtherRecord(number, kind, key, raw, value, problem, group, len(group))
+                place = group, len(group), directly_from
+                yield OtherRecord(number, kind, key, raw, value, problem, *place)
 
 
 def _key(line: bytes, dialect: Dialect) -> bytes:

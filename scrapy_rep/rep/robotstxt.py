@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Sequence
-from itertools import chain
+from itertools import chain, compress
 from typing import TypeVar
 
 from .agents import Agents, preferences
@@ -212,8 +212,10 @@ class RobotsTxt:
     def records_for(
         self, agents: Agents, fields: Collection[Field] = OTHER_FIELDS
     ) -> tuple[OtherRecord, ...]:
-        """The :attr:`records` in the groups that are about *agents*, those of *fields*.
+        """The :attr:`records` that are about *agents*, those of *fields*.
 
+        Of each field, they are those directly below user-agent lines that name us; where
+        there are none, those below such lines in the groups that are about *agents*.
         Sitemap, Host, Clean-param and License are about the site wherever they
         stand: see :attr:`records` for all of these.
         """
@@ -224,10 +226,17 @@ class RobotsTxt:
         return tuple(chain.from_iterable(group.agents for group in self._groups_about(agents)))
 
     def _records_for(self, agents: Agents, fields: Collection[Field]) -> Iterator[OtherRecord]:
+        """Of each field those directly below our user-agent lines, else those in our groups."""
         ours = sorted(line for _, line in self.lines_naming(agents))
-        for record in read_other_records(self.body, self.dialect, fields):
-            above = record.lines_of_agents
-            if bisect_left(ours, above.start) < bisect_left(ours, above.stop):
+        in_groups = [
+            record
+            for record in read_other_records(self.body, self.dialect, fields)
+            if _any_in(ours, record.lines_of_group)
+        ]
+        direct = [_any_in(ours, record.lines_of_agents) for record in in_groups]
+        found = {record.field for record in compress(in_groups, direct)}
+        for record, is_direct in zip(in_groups, direct, strict=True):
+            if is_direct or record.field not in found:
                 yield record
 
     def _values(self, agents: Agents, field: Field, kind: type[_Value]) -> Iterator[_Value]:
@@ -328,6 +337,11 @@ class RobotsTxt:
             assert read is not None
             self._rules[line] = Rule(read.field is Field.ALLOW, read.value, line)
         return self._rules[line]
+
+
+def _any_in(numbers: Sequence[int], lines: range) -> bool:
+    """Whether any of *numbers*, which are sorted, is one of *lines*."""
+    return bisect_left(numbers, lines.start) < bisect_left(numbers, lines.stop)
 
 
 def _combined(

@@ -180,11 +180,11 @@ def test_allow_is_an_unknown_field_where_there_are_no_allow_lines() -> None:
     body = b"User-agent: a\nAllow: /\nUser-agent: b\nCrawl-delay: 1\n"
     allow, delay = read_other_records(body, KOSTER1994)
     assert (allow.field, allow.key, allow.raw) == (Field.UNKNOWN, b"Allow", b"/")
-    assert delay.agents == (AgentLine("a", 1), AgentLine("b", 3))
+    assert delay.agents == (AgentLine("b", 3),)
 
 
 @pytest.mark.parametrize("dialect", DIALECTS.values(), ids=lambda dialect: dialect.name)
-def test_records_are_about_the_user_agent_lines_above_them_in_their_group(dialect: Dialect) -> None:
+def test_records_are_about_the_user_agent_lines_directly_above_them(dialect: Dialect) -> None:
     body = (
         b"Host: 1\nUser-agent: a\nHost: 3\nUser-agent: b\nHost: 5\nDisallow: /\nHost: 7\n"
         b"User-agent: c\nHost: 9\n\nHost: 11\n"
@@ -192,15 +192,44 @@ def test_records_are_about_the_user_agent_lines_above_them_in_their_group(dialec
     a, b, c = AgentLine("a", 2), AgentLine("b", 4), AgentLine("c", 8)
     last = () if dialect.blank_ends_group else (c,)
     records = list(read_other_records(body, dialect))
-    assert [record.agents for record in records] == [(), (a,), (a, b), (a, b), (c,), last]
+    assert [record.agents for record in records] == [(), (a,), (b,), (b,), (c,), last]
     lines = [record.lines_of_agents for record in records]
-    assert lines[:5] == [range(0), range(2, 3), range(2, 5), range(2, 5), range(8, 9)]
+    assert lines[:5] == [range(0), range(2, 3), range(4, 5), range(4, 5), range(8, 9)]
+    groups = [record.lines_of_group for record in records]
+    assert groups[:5] == [range(0), range(2, 3), range(2, 5), range(2, 5), range(8, 9)]
 
 
 def test_user_agent_lines_below_rules_are_of_one_group() -> None:
     body = b"User-agent: a\nDisallow: /\nUser-agent: b\nUser-agent: c\nHost: d\n"
     (record,) = read_other_records(body, RFC9309)
     assert record.agents == (AgentLine("b", 3), AgentLine("c", 4))
+
+
+@pytest.mark.parametrize("between", ["", "# comment\n", "\n", "nonsense\n"], ids=repr)
+def test_lines_without_a_key_part_no_user_agent_lines(between: str) -> None:
+    body = f"User-agent: a\n{between}User-agent: b\n{between}Host: c\nNoindex: /\n"
+    for record in read_other_records(body.encode(), RFC9309):
+        assert [name.name for name in record.agents] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("ours", "names"),
+    [
+        (["a"], ["a"]),
+        (["b", "c"], ["b", "c"]),
+        (["c"], ["c"]),
+        # Only by the group, if none is directly above.
+        (["a", "b"], ["b"]),
+        (["d"], []),
+        ([], []),
+    ],
+)
+def test_through_which_of_our_names_a_record_is_about_us(ours: list[str], names: list[str]) -> None:
+    body = b"User-agent: a\nx: y\nUser-agent: b\nUser-agent: c\nHost: h\nUser-agent: d\n"
+    record = list(read_other_records(body, RFC9309))[-1]
+    lines = {"a": 1, "b": 3, "c": 4, "d": 6}
+    about_us = record.names_among([AgentLine(name, lines[name]) for name in ours])
+    assert [name.name for name in about_us] == names
 
 
 def test_only_the_fields_that_are_asked_for() -> None:
@@ -213,7 +242,7 @@ def test_only_the_fields_that_are_asked_for() -> None:
 def test_many_records_below_many_user_agent_lines_take_no_memory_for_each_pair() -> None:
     records = list(read_other_records(b"User-agent:a\nx:\n" * 30_000, GOOGLE))
     assert len(records) == 30_000
-    assert len(records[-1].agents) == 30_000
+    assert records[-1].lines_of_group == range(1, 60_000)
 
 
 # -- times of the day ----------------------------------------------------------------

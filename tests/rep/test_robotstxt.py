@@ -18,7 +18,7 @@ from scrapy_rep.rep.glance import glance
 from scrapy_rep.rep.groups import groups_about
 from scrapy_rep.rep.lines import Field
 from scrapy_rep.rep.matching import Rule, RuleSet
-from scrapy_rep.rep.records import RequestRate, TimeWindow
+from scrapy_rep.rep.records import RequestRate, TimeWindow, UsagePreferences
 from scrapy_rep.rep.robotstxt import RobotsTxt
 from scrapy_rep.rep.urls import path_to_match
 from scrapy_rep.rep.verdict import AgentLine, Reason, Verdict
@@ -812,7 +812,38 @@ def test_sitemaps_are_the_files_in_order_without_duplicates(dialect: Dialect) ->
         ("User-agent: x\n\nCrawl-delay: 5 # seconds\n", {"x": 5.0}),
         ("User-agent: *\nCrawl-delay: 5\n", {"x": 5.0, "*": 5.0}),
         ("User-agent: *\nCrawl-delay: 5\nUser-agent: x\nDisallow:\n", {"x": None, "y": 5.0}),
-        ("User-agent: *\nCrawl-delay: 5\nUser-agent: x\nCrawl-delay: 7\n", {"x": 7.0, "y": 7.0}),
+        ("User-agent: *\nCrawl-delay: 5\nUser-agent: x\nCrawl-delay: 7\n", {"x": 7.0, "y": 5.0}),
+        # Each its own, though both are of one group to rules.
+        (
+            "User-agent: x\nCrawl-delay: 1\nUser-agent: y\nCrawl-delay: 2\nDisallow: /\n",
+            {"x": 1.0, "y": 2.0, "z": None},
+        ),
+        (
+            "User-agent: x\nCrawl-delay: 9\n\nUser-agent: y\nUser-agent: z\nCrawl-delay: 2\n"
+            "Disallow: /\nCrawl-delay: 3\n",
+            {"x": 9.0, "y": 3.0, "z": 3.0},
+        ),
+        # Any record that is no rule comes between user-agent lines.
+        (
+            "User-agent: x\nCrawl-delay: 1\nSitemap: s\nUser-agent: y\nanything: z\n"
+            "User-agent: z\nCrawl-delay: 2\nDisallow: /\n",
+            {"x": 1.0, "y": 2.0, "z": 2.0},
+        ),
+        # Where none is directly below an agent, that of its group counts.
+        ("User-agent: x\nSitemap: s\nUser-agent: y\nCrawl-delay: 5\n", {"x": 5.0, "y": 5.0}),
+        ("User-agent: x\nSitemap: s\nUser-agent: y\nDisallow:\nCrawl-delay: 5\n", {"x": 5.0}),
+        (
+            "User-agent: x\nNoindex: /\nUser-agent: y\nCrawl-delay: 5\nDisallow:\n"
+            "User-agent: x\nCrawl-delay: 1\n",
+            {"x": 1.0, "y": 5.0},
+        ),
+        # By field.
+        ("User-agent: x\nRequest-rate: 1/5\nUser-agent: y\nCrawl-delay: 5\n", {"x": 5.0}),
+        # A record that says nothing that can be read is one all the same.
+        (
+            "User-agent: x\nCrawl-delay: soon\nUser-agent: y\nCrawl-delay: 5\n",
+            {"x": None, "y": 5.0},
+        ),
         ("User-agent: x\nUser-agent: y\nCrawl-delay: 5\n", {"x": 5.0, "y": 5.0}),
         ("User-agent: x\nCrawl-delay: 5\nUser-agent: x\nDisallow:\n", {"x": 5.0}),
         ("User-agent: x\nCrawl-delay: 9\nCrawl-delay: 5\n", {"x": 9.0}),
@@ -833,6 +864,25 @@ def test_a_crawl_delay_holds_for_the_user_agent_lines_above_it_in_its_group(
 ) -> None:
     robots = RobotsTxt.parse(body.encode(), dialect)
     assert {agent: robots.crawl_delay(agent) for agent in delays} == delays
+
+
+@BOTH
+def test_rates_times_and_preferences_too_are_about_the_lines_directly_above(
+    dialect: Dialect,
+) -> None:
+    body = (
+        b"User-agent: x\nRequest-rate: 1/5\nVisit-time: 0600-0700\nContent-Usage: search=n\n"
+        b"User-agent: y\nRequest-rate: 1/9\nVisit-time: 0800-0900\nContent-Usage: search=y\n"
+        b"Disallow: /a\n"
+    )
+    robots = RobotsTxt.parse(body, dialect)
+    for agent, seconds, start, search in (("x", 5.0, 360, False), ("y", 9.0, 480, True)):
+        assert robots.request_rate(agent) == RequestRate(1, seconds)
+        assert [window.start for window in robots.visit_times(agent)] == [start]
+        (usage,) = robots.records_for(agent, {Field.CONTENT_USAGE})
+        assert usage.value == UsagePreferences((("search", search),))
+        # To rules, both are of one group.
+        assert not robots.allowed("/a", agent)
 
 
 @BOTH
@@ -864,7 +914,7 @@ def test_records_for_us_are_those_in_our_groups(dialect: Dialect) -> None:
         b"Noindex: /3\nUser-agent: *\nNoindex: /4\nanything: 5\n"
     )
     robots = RobotsTxt.parse(body, dialect)
-    assert [len(robots.records_for(agent)) for agent in ("x", "y", "z")] == [3, 2, 2]
+    assert [len(robots.records_for(agent)) for agent in ("x", "y", "z")] == [1, 2, 2]
     assert [record.value for record in robots.records_for("y", {Field.NOINDEX})] == ["/2", "/3"]
     assert robots.records_for("y", {Field.HOST}) == ()
     assert [record.line for record in robots.records] == [1, 3, 5, 7, 9, 10]
