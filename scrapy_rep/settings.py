@@ -84,7 +84,7 @@ DEFAULTS: dict[str, Any] = {
     "REP_STATUS_OVERRIDES": {},
     "REP_STORE": "sqlite",
     "REP_UNREACHABLE": None,
-    "REP_UNREACHABLE_GRACE": 30 * 24 * 3600.0,
+    "REP_UNREACHABLE_GRACE": None,
     "REP_VISIT_TIME": "off",
 }
 
@@ -159,7 +159,8 @@ class RepSettings:
     status_overrides: Mapping[int, Access]
     store: StoreSpec
     when_unreachable: WhenUnreachable
-    unreachable_grace: float
+    #: ``None`` for what the dialect says.
+    unreachable_grace: float | None
     visit_time: VisitTime
     robotstxt_user_agent: str | None
     default_user_agent: str | None
@@ -218,7 +219,7 @@ class RepSettings:
             status_overrides=_read(settings, "REP_STATUS_OVERRIDES", _status_overrides),
             store=store,
             when_unreachable=when_unreachable or dialect.when_unreachable,
-            unreachable_grace=_read(settings, "REP_UNREACHABLE_GRACE", _positive_number),
+            unreachable_grace=_read(settings, "REP_UNREACHABLE_GRACE", _optional(_positive_number)),
             visit_time=visit_time,
             robotstxt_user_agent=settings.get("ROBOTSTXT_USER_AGENT"),
             default_user_agent=_user_agent_header(settings),

@@ -54,7 +54,7 @@ def test_the_defaults() -> None:
     assert settings.status_overrides == {}
     assert settings.store == StoreSpec(in_memory=False)
     assert settings.when_unreachable is WhenUnreachable.DISALLOW
-    assert settings.unreachable_grace == 30 * 86_400
+    assert settings.unreachable_grace is None
     assert settings.honoured == HonouredDirectives(
         frozenset({Field.CRAWL_DELAY, Field.REQUEST_RATE})
     )
@@ -306,7 +306,8 @@ def test_what_settings_say_goes_before_the_dialect() -> None:
 
 def test_bounds_are_those_of_the_settings() -> None:
     bounds = read(REP_MIN_AGE=1, REP_MAX_AGE=2, REP_RETRY_DELAY=3, REP_RETRY_MAX_DELAY=4)
-    assert bounds.bounds(started=5.0) == Bounds(1, 2, 3, 4, 30 * 86_400, 5)
+    assert bounds.bounds(started=5.0) == Bounds(1, 2, 3, 4, None, 5)
+    assert read(REP_UNREACHABLE_GRACE=6).bounds(started=5.0).grace == 6
 
 
 @pytest.mark.parametrize(

@@ -143,6 +143,11 @@ class Dialect:
     max_lifetime: float | None
     #: Whether they are asked at all.
     cache_headers: bool
+    #: Whether a file goes on being used beyond its lifetime while the robots.txt is unreachable.
+    stale_in_outage: bool
+    #: For how long an origin without a copy may be unreachable before it counts as one without
+    #: a robots.txt; infinite for good.
+    grace: float
 
 
 #: RFC 9309 with the leniency that real files need.
@@ -181,6 +186,10 @@ RFC9309 = Dialect(
     lifetime=_DAY,
     max_lifetime=_DAY,
     cache_headers=True,
+    # §2.4: "unless the robots.txt is unreachable".
+    stale_in_outage=True,
+    # §2.3.1.4: "a reasonably long period of time (for example, 30 days)".
+    grace=30 * _DAY,
 )
 
 #: Google's open-source library, to the bit.
@@ -216,6 +225,10 @@ GOOGLE = Dialect(
     lifetime=_DAY,
     max_lifetime=None,
     cache_headers=True,
+    # "After 30 days", Google uses "the last cached copy", and without one it "assumes that
+    # there are no crawl restrictions"; here the copy is used before that, too.
+    stale_in_outage=True,
+    grace=30 * _DAY,
 )
 
 #: The Internet-Draft of November 1996, "A Method for Robots Exclusion".
@@ -259,6 +272,10 @@ KOSTER1996 = Dialect(
     lifetime=7 * _DAY,
     max_lifetime=None,
     cache_headers=True,
+    # §3.4: "must periodically verify the cached copy is fresh before using its contents".
+    stale_in_outage=False,
+    # §3.1: "until such time as the resource can be retrieved".
+    grace=math.inf,
 )
 
 #: The consensus of June 1994, "A Standard for Robot Exclusion".
@@ -293,6 +310,9 @@ KOSTER1994 = Dialect(
     lifetime=math.inf,
     max_lifetime=None,
     cache_headers=False,
+    # It says nothing of either; a copy is used for the crawl.
+    stale_in_outage=True,
+    grace=30 * _DAY,
 )
 
 #: By the name that ``REP_DIALECT`` takes.

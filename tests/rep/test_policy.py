@@ -158,7 +158,8 @@ def test_no_purpose_is_left() -> None:
 
 def test_an_objection_names_our_user_agent_line_of_the_group() -> None:
     # No record is directly below it, so that of its group counts.
-    body = b"User-agent: ExampleBot\nSitemap: s\nUser-agent: y\nContent-Signal: search=no, ai-input=no\n"
+    body = b"User-agent: ExampleBot\nSitemap: s\nUser-agent: y\n"
+    body += b"Content-Signal: search=no, ai-input=no\n"
     verdict = policy(Access.SUCCESSFUL, RobotsTxt.parse(body)).objection(PAGE, "ExampleBot", NOON)
     assert verdict is not None
     assert verdict.group == (AgentLine("ExampleBot", 1),)
