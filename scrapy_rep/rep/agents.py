@@ -47,7 +47,7 @@ def group_name(value: bytes, dialect: Dialect) -> str:
 
     Mostly that is a product token, which ends at the first octet that no
     token contains (``googlebot/1.2`` names ``googlebot``). The empty string
-    names nobody.
+    names nobody, or in some dialects the agent without a name.
     """
     if dialect.naming is not Naming.TOKEN:
         # Not "backslashreplace": its letters could be those of a name.
@@ -78,9 +78,11 @@ def names_any(name: str, agents: Collection[str], dialect: Dialect) -> bool:
 
     These are of :func:`preferences`, or :data:`EVERYONE`.
     """
+    if not name:
+        return dialect.empty_names and "" in agents
     if dialect.naming is not Naming.SUBSTRING or name == EVERYONE:
         return lowered(name) in agents
-    return any(agent in lowered(name) for agent in agents if agent != EVERYONE)
+    return any(agent in lowered(name) for agent in agents if agent not in ("", EVERYONE))
 
 
 def lowered(name: str) -> str:
@@ -94,10 +96,10 @@ def lowered(name: str) -> str:
 def preferences(agents: Agents) -> tuple[str, ...]:
     """*agents* lower-cased (RFC 9309 §2.2.1: matching is case-insensitive), in order.
 
-    Without "*" and the empty string: nobody is called that.
+    Without "*": nobody is called that.
     """
     listed = (agents,) if isinstance(agents, str) else agents
-    return tuple(lowered(agent) for agent in listed if agent not in ("", EVERYONE))
+    return tuple(lowered(agent) for agent in listed if agent != EVERYONE)
 
 
 def check_token(token: object) -> str:

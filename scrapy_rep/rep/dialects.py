@@ -106,6 +106,8 @@ class Dialect:
     naming: Naming
     #: Product tokens may contain digits.
     digits_in_tokens: bool
+    #: A user-agent line without a name names the agent without a name, instead of nobody.
+    empty_names: bool
 
     # robotstxt.py
     #: A blank line ends a group; a line that holds only a comment is not blank.
@@ -161,6 +163,7 @@ RFC9309 = Dialect(
     keys_by_prefix=False,
     naming=Naming.TOKEN,
     digits_in_tokens=True,
+    empty_names=False,
     # §2.2.4: what is no rule "MUST NOT interfere" with groups.
     blank_ends_group=False,
     allow_lines=True,
@@ -204,6 +207,7 @@ GOOGLE = Dialect(
     keys_by_prefix=True,
     naming=Naming.TOKEN,
     digits_in_tokens=False,
+    empty_names=True,
     blank_ends_group=False,
     allow_lines=True,
     path_form=PathForm.VERBATIM,
@@ -243,6 +247,7 @@ KOSTER1996 = Dialect(
     # §3.2.1: "a simple name"; §3.3: agent = token.
     naming=Naming.WHOLE,
     digits_in_tokens=True,
+    empty_names=False,
     # §3.2: records are "separated by blank lines".
     blank_ends_group=True,
     allow_lines=True,
@@ -291,6 +296,7 @@ KOSTER1994 = Dialect(
     # information is recommended."
     naming=Naming.SUBSTRING,
     digits_in_tokens=True,
+    empty_names=False,
     blank_ends_group=True,
     # "Unrecognised headers are ignored", and this is one.
     allow_lines=False,

@@ -164,6 +164,11 @@ POINTS = (
         {"digits_in_tokens": True},
     ),
     Point(
+        "names without a character",
+        "§2.2.1: a product token has at least one; ``User-agent:`` without a value names nobody",
+        {"empty_names": False},
+    ),
+    Point(
         "keys by prefix",
         "§2.2: ``Disallowed:`` is no key of the grammar, and §2.2.4: is ignored",
         {"keys_by_prefix": False},

@@ -12,9 +12,10 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from itertools import chain, compress
+from operator import attrgetter
 from typing import TypeVar
 
-from .agents import Agents, preferences
+from .agents import EVERYONE, Agents, preferences
 from .dialects import RFC9309, Dialect
 from .findings import Finding, read_findings
 from .glance import glance
@@ -41,6 +42,8 @@ _MAX_RULES = 1024
 
 # Leaves the words of a path whose octets are all plain; others get a NUL in it.
 _WORDS_IF_PLAIN = words_among(PLAIN)
+
+_line_of_name = attrgetter("line")
 
 _Value = TypeVar("_Value")
 
@@ -178,6 +181,37 @@ class RobotsTxt:
         return Verdict(
             not rule.refuses, Reason.RULE, rule=rule, group=group.agents, merged=group.merged
         )
+
+    def union_verdict(self, url: str | bytes, agents: Sequence[str]) -> Verdict:
+        """The verdict about *url* by the rules for any of *agents*, in no order of preference.
+
+        So does Google's library with a list of agents: the rules of all groups that name
+        one of them are one group, and everyone's count only where there are none.
+        :meth:`verdict` takes the groups of the first agent that has any, as Google documents
+        its crawlers.
+
+        >>> body = b"User-agent: a\\nAllow: /\\n\\nUser-agent: b\\nDisallow: /x\\n"
+        >>> robots = RobotsTxt.parse(body)
+        >>> robots.verdict("/x", ["a", "b"]).line, robots.union_verdict("/x", ["a", "b"]).line
+        (2, 5)
+        """
+        named = [agent for agent in dict.fromkeys(agents) if self._has_own_group(agent)]
+        if not named:
+            return self.verdict(url, EVERYONE)
+        verdicts = [self.verdict(url, agent) for agent in named]
+        if verdicts[0].reason in (Reason.INVALID_URL, Reason.ROBOTS_TXT_ITSELF):
+            return verdicts[0]
+        path = self._path(url)
+        weights = [self._rules_for(agent).decide(path) for agent in named]
+        if (best := max(weights)) != NO_RULE:
+            return verdicts[weights.index(best)]
+        lines = chain.from_iterable(map(self.lines_naming, named))
+        return Verdict(True, Reason.NO_RULE, group=tuple(sorted(set(lines), key=_line_of_name)))
+
+    def _has_own_group(self, agent: str) -> bool:
+        """Whether a group names *agent*, which is not everyone."""
+        groups = self._groups_about(agent)
+        return bool(groups) and groups[0].agents[0].name != EVERYONE
 
     def crawl_delay(self, agents: Agents) -> float | None:
         """The Crawl-delay for *agents* in seconds, ``None`` where there is none.

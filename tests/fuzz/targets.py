@@ -90,6 +90,7 @@ def check_file(dialect: Dialect, body: bytes, url: bytes, agents: Sequence[str])
     assert explanation.verdict == verdict
     winner = explanation.winner
     assert winner is None or winner.rule == verdict.rule
+    robots.union_verdict(url, agents)
     for allowed in (True, False):
         class_of_difference(body, url.decode("latin-1"), agents, allowed, dialect)
     _check_answers(robots, url, agents, verdict.allowed)
@@ -154,7 +155,7 @@ def user_agent(data: bytes) -> None:
     agents = data.decode("latin-1").split(",")
     ours = preferences(agents)
     assert ours == preferences(ours)
-    assert not {"", EVERYONE} & set(ours)
+    assert EVERYONE not in ours
     for dialect in DIALECTS.values():
         _check_name(data, ours, dialect)
 

@@ -181,7 +181,7 @@ def test_what_is_kept_of_a_file_does_not_grow_without_end() -> None:
 
 
 def test_points_have_names_of_their_own() -> None:
-    assert len({point.name for point in POINTS}) == len(POINTS) == 16
+    assert len({point.name for point in POINTS}) == len(POINTS) == 17
 
 
 @pytest.mark.once

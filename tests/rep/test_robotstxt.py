@@ -141,6 +141,54 @@ def test_an_empty_query(
 
 
 @pytest.mark.parametrize("dialect", [RFC9309, KOSTER1996, KOSTER1994], ids=lambda d: d.name)
+def test_the_empty_agent_is_nobody_but_to_google(dialect: Dialect) -> None:
+    body = b"User-agent:\nDisallow: /a\n\nUser-agent: *\nDisallow: /b\n"
+    for agents in ("", [""], ["", ""]):
+        assert RobotsTxt.parse(body, dialect).verdict("/a", agents).reason is Reason.NO_RULE
+        assert RobotsTxt.parse(body, dialect).verdict("/b", agents).line == 5
+        assert RobotsTxt.parse(body, GOOGLE).verdict("/a", agents).line == 2
+        assert not RobotsTxt.parse(body, GOOGLE).allowed("/a", agents)
+        assert RobotsTxt.parse(body, GOOGLE).verdict("/b", agents).reason is Reason.NO_RULE
+
+
+UNION = b"""\
+User-agent: *
+Disallow: /1
+
+User-agent: a
+Disallow: /2
+Allow: /3/b
+
+User-agent: b
+Disallow: /3
+Allow: /2
+"""
+
+
+@pytest.mark.parametrize(
+    ("path", "preference", "union"),
+    [("/1", 0, 0), ("/2", 5, 10), ("/3", 0, 9), ("/3/b", 6, 6), ("/robots.txt", 0, 0)],
+)
+@pytest.mark.parametrize("others", [[], ["x"], ["*", ""]])
+def test_a_list_of_agents_in_order_of_preference_and_together(
+    path: str, preference: int, union: int, others: list[str]
+) -> None:
+    robots = RobotsTxt.parse(UNION)
+    agents = [*others, "a", "b"]
+    assert robots.verdict(path, agents).line == preference
+    found = robots.union_verdict(path, agents)
+    assert (found.line, found.allowed) == (union, union not in (5, 9))
+    assert robots.union_verdict("/1", others).line == 2
+
+
+def test_the_union_names_all_lines_of_which_no_rule_matches() -> None:
+    found = RobotsTxt.parse(UNION).union_verdict("/1", ["b", "x", "a", "a"])
+    assert (found.reason, found.group) == (Reason.NO_RULE, (AgentLine("a", 4), AgentLine("b", 8)))
+    assert RobotsTxt.parse(b"").union_verdict("/", ["a"]) == Verdict(True, Reason.NO_GROUP)
+    assert RobotsTxt.parse(UNION).union_verdict("page", ["a"]).reason is Reason.INVALID_URL
+
+
+@pytest.mark.parametrize("dialect", [RFC9309, KOSTER1996, KOSTER1994], ids=lambda d: d.name)
 def test_a_path_may_start_with_two_slashes(dialect: Dialect) -> None:
     robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /x\nDisallow: //private/\n", dialect)
     for _ in range(3):
