@@ -14,6 +14,7 @@ import dataclasses
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from enum import Enum
 
 from .agents import group_name
 from .dialects import Dialect
@@ -90,17 +91,32 @@ class CleanParam:
     path: str | None = None
 
 
+class ContentUse(Enum):
+    """How much of a page may be shown again, from the least to the most."""
+
+    IMMEDIATE = "immediate"
+    REFERENCE = "reference"
+    FULL = "full"
+
+    def exceeds(self, allowed: ContentUse) -> bool:
+        """Whether it is more than *allowed*."""
+        by_extent = list(ContentUse)
+        return by_extent.index(self) > by_extent.index(allowed)
+
+
 @dataclass(frozen=True, slots=True)
 class UsagePreferences:
     """For what content may be used: each purpose that is named, and whether it is allowed.
 
     A purpose that is not among *purposes* is neither allowed nor disallowed.
     *path* is the pattern of the URLs this is about, matched as that of a rule
-    is; ``None`` is every URL.
+    is; ``None`` is every URL. *shown* is how much of a page may be shown again,
+    ``None`` where nothing is said of it.
     """
 
     purposes: tuple[tuple[str, bool], ...]
     path: str | None = None
+    shown: ContentUse | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -357,8 +373,8 @@ def _split_path(raw: bytes) -> tuple[str | None, bytes]:
 
 
 _SIGNALS = {b"yes": True, b"no": False}
-# Cloudflare's own, in the robots.txt that it manages: "use=reference".
-_OTHER_SIGNALS = {b"use"}
+# Cloudflare, since August 2026: an upper bound, "use=immediate", "use=reference" or "use=full".
+_USES = {use.value.encode(): use for use in ContentUse}
 
 
 # https://contentsignals.org, https://blog.cloudflare.com/content-signals-policy/:
@@ -367,22 +383,22 @@ _OTHER_SIGNALS = {b"use"}
 def _content_signal(raw: bytes) -> tuple[object, str]:
     path, signals = _split_path(raw)
     purposes: dict[str, bool] = {}
+    shown: ContentUse | None = None
     problem = ""
     for signal in signals.split(b","):
         name, _, value = (part.strip() for part in signal.lower().partition(b"="))
-        if name and value in _SIGNALS:
+        if name == b"use" and value in _USES:
+            shown = _USES[value]
+        elif name not in (b"", b"use") and value in _SIGNALS:
             purposes[_octets_as_path(name)] = _SIGNALS[value]
-        elif name not in _OTHER_SIGNALS or not value:
-            problem = "It has a part that is no purpose with yes or no, such as ai-train=no."
-    return _preferences(purposes, path, problem)
-
-
-def _preferences(
-    purposes: dict[str, bool], path: str | None, problem: str
-) -> tuple[UsagePreferences | None, str]:
-    if problem and not purposes:
-        return None, problem
-    return UsagePreferences(tuple(purposes.items()), path), problem
+        else:
+            problem = (
+                "It has a part that is no purpose with yes or no, such as ai-train=no, and no "
+                "use=immediate, use=reference or use=full."
+            )
+    if problem and not purposes and shown is None:
+        raise _Malformed(problem)
+    return UsagePreferences(tuple(purposes.items()), path, shown), problem
 
 
 # RFC 9651 §3 (Structured Field Values): the grammar of a dictionary. Each
@@ -436,11 +452,15 @@ def _members(dictionary: bytes) -> dict[str, bytes | None]:
 # unknown".
 def _content_usage(raw: bytes) -> tuple[object, str]:
     path, dictionary = _split_path(raw)
-    members = _members(dictionary)
+    try:
+        members = _members(dictionary)
+    except _Malformed as error:
+        # "If the parsing of the Dictionary fails, preferences are unknown": those of its path.
+        return UsagePreferences((), path), str(error)
     purposes = {key: _TOKENS[token] for key, token in members.items() if token in _TOKENS}
     problem = "It has a part that says neither y nor n of a purpose, such as train-ai=n."
     complete = members and len(purposes) == len(members)
-    return _preferences(purposes, path, "" if complete else problem)
+    return UsagePreferences(tuple(purposes.items()), path), "" if complete else problem
 
 
 _READERS: dict[Field, Callable[[bytes], tuple[object, str]]] = {

@@ -13,6 +13,7 @@ from scrapy_rep.rep.lines import Field
 from scrapy_rep.rep.records import (
     OTHER_FIELDS,
     CleanParam,
+    ContentUse,
     OtherRecord,
     RequestRate,
     TimeWindow,
@@ -27,8 +28,10 @@ def read(line: bytes, dialect: Dialect = RFC9309) -> OtherRecord:
     return record
 
 
-def use(*purposes: tuple[str, bool], path: str | None = None) -> UsagePreferences:
-    return UsagePreferences(purposes, path)
+def use(
+    *purposes: tuple[str, bool], path: str | None = None, shown: ContentUse | None = None
+) -> UsagePreferences:
+    return UsagePreferences(purposes, path, shown)
 
 
 NO_TRAINING = ("train-ai", False)
@@ -61,8 +64,16 @@ NO_TRAINING = ("train-ai", False)
         ("Noindex: /!a b\x7f~", "/!a%20b%7F~"),
         ("Content-Signal: search=yes, ai-train=no", use(("search", True), ("ai-train", False))),
         ("Content-signal: AI-Train = NO", use(("ai-train", False))),
-        ("Content-signal: search=yes,use=reference", use(("search", True))),
-        ("Content-Signal: use=reference", use()),
+        (
+            "Content-signal: search=yes,use=reference",
+            use(("search", True), shown=ContentUse.REFERENCE),
+        ),
+        ("Content-Signal: use=reference", use(shown=ContentUse.REFERENCE)),
+        (
+            "Content-Signal: /a search=yes, USE = Full",
+            use(("search", True), path="/a", shown=ContentUse.FULL),
+        ),
+        ("Content-Signal: use=full,use=immediate", use(shown=ContentUse.IMMEDIATE)),
         ("Content-Signal: /blog/ ai-train=no", use(("ai-train", False), path="/blog/")),
         ("Content-Usage: train-ai=n", use(NO_TRAINING)),
         ("Content-Usage: train-ai=n , search=y", use(NO_TRAINING, ("search", True))),
@@ -95,18 +106,8 @@ def test_a_value_in_the_type_of_its_field(line: str, value: object) -> None:
         *(f"Noindex: {value}" for value in ("", "a")),
         *(
             f"Content-Signal: {value}"
-            for value in ("", "/a", "search", "=yes", "search=maybe", "use")
+            for value in ("", "/a", "search", "=yes", "search=maybe", "use", "use=all", "use=no")
         ),
-        *(
-            f"Content-Usage: {value}"
-            for value in ("", "/a", "Train-AI=n", "train-ai = n", "train-ai=n,", "train-ai=n x")
-        ),
-        # RFC 9651: a list, a number, a date … are no y and no n.
-        *(
-            f"Content-Usage: train-ai={value}"
-            for value in ('(n "y";a 1)', "()", "1", "-1.5", "@1", ":eQ==:", "?1", '%"n"', "nn")
-        ),
-        "Content-Usage: train-ai",
         "License: none (public domain)",
         "License: /license.xml",
         "License: ftp://example.com/",
@@ -133,6 +134,8 @@ def test_a_malformed_value_is_kept_as_it_is_with_what_is_wrong(line: str) -> Non
         ("Content-Usage: search=y, train-ai=no", use(("search", True))),
         ('Content-Usage: train-ai=y, train-ai, search=n, search="n", bots=y', use(("bots", True))),
         ("Content-Signal: search=no=yes, ai-train=no", use(("ai-train", False))),
+        ("Content-Signal: search=no, use=all", use(("search", False))),
+        ("Content-Signal: search=maybe, use=full", use(shown=ContentUse.FULL)),
     ],
 )
 def test_what_can_be_used_of_a_malformed_value_is(line: str, value: object) -> None:
@@ -151,6 +154,25 @@ def test_what_can_be_used_of_a_malformed_value_is(line: str, value: object) -> N
 )
 def test_octets_that_are_not_utf8_are_no_reason_to_raise(line: bytes, value: str) -> None:
     assert read(line).value == value
+
+
+# draft-ietf-aipref-vocab, "Processing Algorithm": "Otherwise, the preference for that category is
+# unknown"; "If the parsing of the Dictionary fails, preferences are unknown."
+@pytest.mark.parametrize(
+    "value",
+    [
+        *("", "Train-AI=n", "train-ai = n", "train-ai=n,", "train-ai=n x", "train-ai"),
+        # RFC 9651: a list, a number, a date … are no y and no n.
+        *('train-ai=(n "y";a 1)', "train-ai=()", "train-ai=1", "train-ai=-1.5", "train-ai=@1"),
+        *("train-ai=:eQ==:", "train-ai=?1", 'train-ai=%"n"', "train-ai=nn"),
+    ],
+)
+@pytest.mark.parametrize("path", [None, "/a"])
+def test_preferences_that_are_unknown_are_those_of_their_path(value: str, path: str | None) -> None:
+    record = read(f"Content-Usage: {path} {value}".replace("None ", "").encode())
+    assert record.value == use(path=path)
+    assert re.fullmatch(r"It [a-z].*\.", record.problem)
+    assert len(record.problem) < 200
 
 
 def test_a_path_alone_says_neither_yes_nor_no() -> None:
