@@ -71,8 +71,8 @@ class Bounds:
     #: ``REP_RETRY_MAX_DELAY``: up to this.
     retry_max_delay: float = 3600.0
     #: ``REP_UNREACHABLE_GRACE``: how long an origin without a copy stays refused;
-    #: infinite for good.
-    grace: float = 30 * 24 * 3600.0
+    #: infinite for good; ``None`` for what the dialect says.
+    grace: float | None = None
     #: When the crawl began, by the clock that gives all other times: a lifetime
     #: that is infinite means "the crawl", and does not reach back beyond it.
     started: float = 0.0
@@ -181,18 +181,20 @@ def _judge_outage(
     # That it is unreachable is known for as long as that it is not there would
     # be. If nobody has asked again since, because no crawl ran, it is not known.
     known_until = _later(due_at, _bounded(dialect.lifetime, dialect, bounds), bounds)
-    if held.access is Access.SUCCESSFUL:
-        # Alone a file is a cached robots.txt that §2.4 lets outlive its lifetime.
+    # Alone a file is a cached robots.txt that RFC 9309 §2.4 lets outlive its lifetime.
+    outlives = held.access is Access.SUCCESSFUL and dialect.stale_in_outage
+    if outlives:
         held = held._replace(end=max(held.end, known_until))
     if now < held.end:
         return _use(Freshness.OUTAGE, held, due_at, now)
-    if held.access is Access.SUCCESSFUL:
+    if outlives:
         return _wait(Freshness.STALE, now)
     kept_out = Access.DISALLOWED in (
         held.access,
         access_result(outage.result, dialect, overrides),
     )
-    if now < known_until and not kept_out and _lasted(outage, bounds.grace):
+    grace = dialect.grace if bounds.grace is None else bounds.grace
+    if now < known_until and not kept_out and _lasted(outage, grace):
         given_up = _Held(None, Access.UNAVAILABLE, known_until)
         return _use(Freshness.GIVEN_UP, given_up, due_at, now)
     if now >= due_at:

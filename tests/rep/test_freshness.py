@@ -1013,6 +1013,71 @@ def test_grace(since: float, last: float, grace: float, expected: str) -> None:
     assert seen(known, bounds=Bounds(grace=grace)) == expected
 
 
+# -- what each dialect does in an outage ------------------------------------------
+
+WEEK = 7 * DAY
+
+
+@pytest.mark.parametrize(
+    ("known", "rfc9309", "google", "koster1996", "koster1994"),
+    [
+        # A file within its lifetime, and one beyond.
+        (entry(copy(age=HOUR), outage()), *["outage: successful"] * 4),
+        (
+            entry(copy(age=WEEK + DAY), outage(DAY)),
+            "outage: successful",
+            "outage: successful",
+            "refused: unreachable",
+            "outage: successful",
+        ),
+        (
+            entry(copy(age=MONTH + WEEK), outage(MONTH, MINUTE, 20)),
+            "outage: successful",
+            "outage: successful",
+            "refused: unreachable",
+            "outage: successful",
+        ),
+        (
+            entry(copy(404, WEEK + DAY), outage(DAY)),
+            "refused: unreachable",
+            "refused: unreachable",
+            "refused: unreachable",
+            "outage: unavailable",
+        ),
+        # Nothing, for a day and for a month.
+        (entry(None, outage(DAY)), *["refused: unreachable"] * 4),
+        (
+            entry(None, outage(MONTH)),
+            "given up: unavailable",
+            "given up: unavailable",
+            "refused: unreachable",
+            "given up: unavailable",
+        ),
+    ],
+)
+def test_an_outage_in_each_dialect(
+    known: CacheEntry, rfc9309: str, google: str, koster1996: str, koster1994: str
+) -> None:
+    found = [seen(known, dialect=dialect) for dialect in (RFC9309, GOOGLE, KOSTER1996, KOSTER1994)]
+    assert found == [rfc9309, google, koster1996, koster1994]
+
+
+def test_a_copy_is_verified_before_it_is_used_again_in_1996() -> None:
+    # §3.4: robots "must periodically verify the cached copy is fresh before using its contents".
+    known = entry(copy(age=WEEK + DAY), outage())
+    assert seen(known, dialect=KOSTER1996) == "refused: unreachable"
+    assert seen(known, MINUTE, KOSTER1996) == "refused: wait, fetch"
+    assert seen(updated(known, FetchResult(URL, 200), KOSTER1996), 1, KOSTER1996) == (
+        "fresh: successful"
+    )
+
+
+def test_who_gives_up_in_1996_has_said_when() -> None:
+    known = entry(None, outage(MONTH))
+    bounds = Bounds(grace=30 * DAY)
+    assert seen(known, dialect=KOSTER1996, bounds=bounds) == "given up: unavailable"
+
+
 def test_a_failure_of_last_month_and_one_of_today_are_an_outage_of_a_month() -> None:
     known = entry(None, outage(MONTH, MONTH))
     assert seen(updated(known, NO_ANSWER)) == "given up: unavailable"
@@ -1089,7 +1154,7 @@ ALL_BOUNDS = st.builds(
     max_age=st.one_of(st.none(), SPANS),
     retry_delay=SPANS,
     retry_max_delay=SPANS,
-    grace=st.one_of(SPANS, st.just(math.inf)),
+    grace=st.one_of(st.none(), SPANS, st.just(math.inf)),
     started=st.floats(NOW - MONTH, NOW),
 )
 
@@ -1140,7 +1205,8 @@ def test_nothing_is_allowed_by_accident(
     else:
         assert known.outage is not None
         assert evaluation.standing is Freshness.GIVEN_UP
-        assert known.outage.last_at - known.outage.since > bounds.grace
+        grace = dialect.grace if bounds.grace is None else bounds.grace
+        assert known.outage.last_at - known.outage.since > grace
         assert known.outage.last_at <= NOW + CLOCK_SKEW
 
 

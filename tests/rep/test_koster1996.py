@@ -231,6 +231,10 @@ def test_a_name_is_all_of_the_value(name: str) -> None:
     assert allowed(f"User-agent: {name}\nDisallow: /\n", "/", "figtree")
 
 
+def test_a_byte_that_is_not_utf_8_is_not_its_escape_sequence() -> None:
+    assert allowed("User-agent: \xa0\nDisallow: /\n", "/", "\\xa0")
+
+
 @pytest.mark.clause("Koster 1996 3.2.1-7")
 def test_the_example_of_fig_tree() -> None:
     name = token_of_user_agent("FigTree/0.1 Robot/1.0 libwww-perl/5.04")

@@ -48,6 +48,52 @@ def test_verdict_and_line_are_those_of_the_reference_library(case: Generated) ->
             assert robots.allowed(url, agent) is allowed
 
 
+# Values of user-agent lines, some of which have no name in them.
+_VALUES = st.sampled_from(["", "/1", "*x", "*", "* x", "x", "X/1", "y", "y1", "\xe9", "z z"])
+_LINES = st.lists(
+    st.one_of(
+        _VALUES.map("User-agent: {}".format),
+        st.sampled_from(["", "/", "/a", "/a/b", "/a*$", "/b", "/a/index.html"]).flatmap(
+            lambda path: st.sampled_from([f"Disallow: {path}", f"Allow: {path}"])
+        ),
+        st.sampled_from(["Sitemap: s", "", "#", "x: y"]),
+    ),
+    max_size=12,
+)
+
+
+@pytest.mark.once
+@given(
+    lines=_LINES,
+    agents=st.lists(st.sampled_from(["", "x", "y", "y1", "z", "*", "o"]), max_size=4),
+    path=st.sampled_from(["/", "/a", "/a/", "/a/b", "/b"]),
+)
+@settings(max_examples=EXAMPLES // 10)
+def test_the_union_of_agents_is_that_of_the_reference_library(
+    lines: list[str], agents: list[str], path: str
+) -> None:
+    body = "\n".join(lines).encode()
+    matcher = googlebot.RobotsMatcher()
+    # It knows of no agent that has characters in its name which no token has.
+    allowed = matcher.AllowedByRobots(body, agents, path)
+    verdict = RobotsTxt.parse(body, GOOGLE).union_verdict(path, agents)
+    assert (verdict.allowed, verdict.line) == (allowed, matcher.matching_line())
+
+
+@pytest.mark.once
+@given(lines=_LINES, path=st.sampled_from(["/", "/a", "/a/", "/a/b", "/b"]))
+@settings(max_examples=EXAMPLES // 10)
+def test_the_empty_agent_is_that_of_the_reference_library(lines: list[str], path: str) -> None:
+    body = "\n".join(lines).encode()
+    matcher = googlebot.RobotsMatcher()
+    allowed = matcher.OneAgentAllowedByRobots(body, "", path)
+    robots = RobotsTxt.parse(body, GOOGLE)
+    for _ in range(3):
+        verdict = robots.verdict(path, "")
+        assert (verdict.allowed, verdict.line) == (allowed, matcher.matching_line())
+        assert robots.allowed(path, "") is allowed
+
+
 def test_generated_files_are_worth_the_comparison() -> None:
     # Where nothing is refused, or no rule decides, everybody agrees.
     generator = random.Random(1)
