@@ -22,7 +22,7 @@ from scrapy_rep.holding.concurrency import ConcurrencyLimit
 from scrapy_rep.observers.observer import Observers
 from scrapy_rep.observers.policy_log import PolicyLog
 from scrapy_rep.observers.stats import count, observe_duration
-from scrapy_rep.policies.fetcher import Fetched, RobotsTxtFetcher
+from scrapy_rep.policies.fetcher import Fetched, RobotsTxtFetcher, user_agent_of
 from scrapy_rep.policies.memory import PolicyMemory
 from scrapy_rep.policies.reader import PolicyReader
 from scrapy_rep.policies.states import (
@@ -38,11 +38,12 @@ from scrapy_rep.policies.states import (
     stored,
 )
 from scrapy_rep.rep.cache_entry import CacheEntry
-from scrapy_rep.rep.freshness import update
+from scrapy_rep.rep.freshness import shared_with, update
 from scrapy_rep.rep.policy import Policy
 from scrapy_rep.rep.urls import Origin
 from scrapy_rep.stores.base import Lease, Store, pause, time_of
 from scrapy_rep.stores.open import open_store_with_breaker
+from scrapy_rep.tokens import header_sent_by_default
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -121,6 +122,7 @@ class PolicyCache:
         self._settings = settings
         self._clock = clock
         self._observers = observers or Observers(crawler)
+        self._user_agent = header_sent_by_default(settings, crawler.spider)
         self._log = PolicyLog(crawler, settings, clock)
         self._fetcher = fetcher or RobotsTxtFetcher(crawler, settings, limit, self._log)
         self._reader = PolicyReader(crawler, settings, clock, self._log)
@@ -260,7 +262,7 @@ class PolicyCache:
         seconds = lease_seconds(self._settings.fetch_timeout)
         waits = 0
         while True:
-            entry = self._newer(origin, await self._store.read(origin))
+            entry = self._newer(origin, await self._store.read(origin), asking)
             policy = await self._read(origin, entry, asking)
             if policy is not None:
                 if not policy.due:
@@ -270,7 +272,7 @@ class PolicyCache:
             if self._is_stopped:
                 raise CrawlStopping
             claim = await self._store.claim(origin, seconds)
-            entry = self._newer(origin, claim.entry)
+            entry = self._newer(origin, claim.entry, asking)
             policy = await self._read(origin, entry, asking)
             step = after_claim(stored(policy), claim.lease, waits)
             if isinstance(step, FetchWith):
@@ -283,7 +285,8 @@ class PolicyCache:
     async def _fetch_anyway(self, origin: Origin, asking: Request) -> Policy:
         """What holds for *origin* by a fetch, even if somebody else is fetching it."""
         claim = await self._store.claim(origin, lease_seconds(self._settings.fetch_timeout))
-        return await self._fetch(origin, self._newer(origin, claim.entry), asking, claim.lease)
+        entry = self._newer(origin, claim.entry, asking)
+        return await self._fetch(origin, entry, asking, claim.lease)
 
     async def _use(self, policy: Policy, step: UseStored) -> Policy:
         if step.release is not None:
@@ -301,8 +304,14 @@ class PolicyCache:
         self._log.on_stored(policy)
         return policy
 
-    def _newer(self, origin: Origin, entry: CacheEntry | None) -> CacheEntry | None:
-        """What is known of *origin*: *entry*, the store's, or that in memory if it is newer."""
+    def _newer(
+        self, origin: Origin, entry: CacheEntry | None, asking: Request
+    ) -> CacheEntry | None:
+        """What is known of *origin*: *entry*, the store's, or that in memory if it is newer.
+
+        What was sent to another User-Agent and varies by it is not known.
+        """
+        entry = shared_with(entry, user_agent_of(asking) or self._user_agent)
         policy = self._memory.get(origin)
         if policy is None or (entry is not None and time_of(entry) >= time_of(policy.entry)):
             return entry

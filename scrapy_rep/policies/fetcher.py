@@ -8,6 +8,7 @@ about the next hop (:mod:`.redirects`), what the result means.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy import Request, signals
@@ -24,9 +25,9 @@ from scrapy_rep.policies.errors import describe, raised_in
 from scrapy_rep.policies.fetch_limiter import FetchLimiter
 from scrapy_rep.policies.headers import LOCATION, KeptHeaders, keep
 from scrapy_rep.policies.redirects import GiveUp, is_downgrade, may_authenticate, next_hop
-from scrapy_rep.rep.access import Failure, FetchResult
+from scrapy_rep.rep.access import Failure, FetchResult, Headers
 from scrapy_rep.rep.cache_entry import CacheEntry
-from scrapy_rep.rep.freshness import validators
+from scrapy_rep.rep.freshness import of_lifetime, validators
 from scrapy_rep.rep.text import printable
 from scrapy_rep.rep.urls import Origin
 
@@ -129,6 +130,7 @@ class RobotsTxtFetcher:
     async def _follow(self, origin: Origin, asking: Request, known: CacheEntry | None) -> Fetched:
         """Ask, and ask where a redirect leads, and so on (RFC 9309 §2.3.1.2)."""
         hops = [origin.robots_url]
+        via: list[Headers] = []
         budget = Budget(self._settings.fetch_timeout)
         while True:
             # Redirects on the way know no such file.
@@ -140,15 +142,18 @@ class RobotsTxtFetcher:
                 budget,
                 in_plain_text=is_downgrade(hops[-1], origin),
             )
-            response = await self._run(hop, self._request(hops[-1], origin, asking, conditions))
+            request = self._request(hops[-1], origin, asking, conditions)
+            response = await self._run(hop, request)
             headers = keep(response.headers.getlist)
             step = next_hop(
                 response.status, headers.first(LOCATION), hops, self._settings.max_redirects
             )
             if step is None:
                 result = self._result(response, headers, self._body(response, hop), hops)
+                result = replace(result, via=tuple(via), user_agent=user_agent_of(request))
                 return Fetched(result, bool(conditions))
             count(self._crawler, "robotstxt/redirect_count")
+            via.append(of_lifetime(headers.caching))
             if isinstance(step, GiveUp):
                 result = self._result(response, headers, (b"", False), hops, step)
                 return Fetched(result, conditional=False)
@@ -236,3 +241,8 @@ def _conditions(known: CacheEntry | None, url: str) -> dict[str, bytes]:
         return {}
     # As bytes: Scrapy would write what is not ASCII in UTF-8.
     return {name: value.encode("latin-1") for name, value in validators(known)}
+
+
+def user_agent_of(request: Request) -> str:
+    """The User-Agent that *request* brings: once it was sent, the one that it was sent with."""
+    return (request.headers.get("User-Agent") or b"").decode("utf-8", "replace")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from itertools import chain
 
 from scrapy_rep.rep.access import FetchResult
 from scrapy_rep.rep.policy import Policy
@@ -69,5 +70,6 @@ def bytes_of(policy: Policy) -> int:
 
 
 def _of_result(result: FetchResult, per_byte: int) -> int:
-    headers = sum(_HEADER + len(name) + len(value) for name, value in result.headers)
+    fields = chain(result.headers, *result.via)
+    headers = sum(_HEADER + len(name) + len(value) for name, value in fields)
     return per_byte * len(result.body) + len(result.url) + len(result.detail) + headers

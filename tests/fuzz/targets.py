@@ -283,7 +283,14 @@ retry-after: 120"""
 _FACTS = CacheEntry(
     _ORIGIN,
     StoredResponse(
-        FetchResult(_ORIGIN.robots_url, 200, _FILE, headers=(("etag", '"x"'),)),
+        FetchResult(
+            _ORIGIN.robots_url,
+            200,
+            _FILE,
+            headers=(("etag", '"x"'), ("vary", "User-Agent")),
+            via=((), (("age", "1"),)),
+            user_agent="ExampleBot/1.0",
+        ),
         fetched_at=1_700_000_000.0,
         confirmed_at=1_700_000_001.0,
     ),

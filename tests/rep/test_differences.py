@@ -180,6 +180,13 @@ def test_what_is_kept_of_a_file_does_not_grow_without_end() -> None:
     assert reading.rule_set.cache_info().currsize == 128
 
 
+def test_the_empty_agent_makes_a_difference() -> None:
+    body = b"User-agent:\nDisallow: /\n"
+    for dialect, other in ((RFC9309, GOOGLE), (GOOGLE, RFC9309)):
+        points = Differences(body, dialect).from_dialect("/a", "", other)
+        assert points == ("names without a character",)
+
+
 def test_points_have_names_of_their_own() -> None:
     assert len({point.name for point in POINTS}) == len(POINTS) == 17
 

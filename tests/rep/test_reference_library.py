@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import random
+import zipfile
 from collections import Counter
 
 import pytest
@@ -17,6 +18,8 @@ from scrapy_rep.rep.dialects import GOOGLE
 from scrapy_rep.rep.robotstxt import RobotsTxt
 from scrapy_rep.rep.verdict import Reason
 from tests.rep.generated_files import SEED_SIZE, Generated, generated
+from tests.rep.mutated_files import mutated
+from tests.rep.test_conformance import CORPUS
 
 googlebot = pytest.importorskip(
     "jwm.robotstxt.googlebot", reason="jwm.robotstxt, the reference library, is not installed"
@@ -92,6 +95,32 @@ def test_the_empty_agent_is_that_of_the_reference_library(lines: list[str], path
         verdict = robots.verdict(path, "")
         assert (verdict.allowed, verdict.line) == (allowed, matcher.matching_line())
         assert robots.allowed(path, "") is allowed
+
+
+@pytest.mark.once
+@pytest.mark.skipif(not CORPUS.is_file(), reason=f"the corpus is not in {CORPUS}")
+def test_real_files_with_something_changed_in_them() -> None:
+    # benchmarks/mutated.py has as many of them as one likes.
+    with zipfile.ZipFile(CORPUS) as archive:
+        bodies = [archive.read(name) for name in sorted(archive.namelist())[::10]]
+    generator = random.Random(1)
+    matcher = googlebot.RobotsMatcher()
+    refused = 0
+    for _ in range(300):
+        case = mutated(generator.choice(bodies), generator.choice(bodies), generator)
+        robots = RobotsTxt.parse(case.body, GOOGLE)
+        for url in case.urls:
+            for agent in case.agents:
+                allowed = matcher.OneAgentAllowedByRobots(case.body, agent, url)
+                found = robots.verdict(url, agent)
+                assert (found.allowed, found.line) == (allowed, matcher.matching_line())
+                assert robots.allowed(url, agent) is allowed
+                refused += not allowed
+            for agents in case.lists:
+                allowed = matcher.AllowedByRobots(case.body, agents, url)
+                found = robots.union_verdict(url, agents)
+                assert (found.allowed, found.line) == (allowed, matcher.matching_line())
+    assert refused > 100
 
 
 def test_generated_files_are_worth_the_comparison() -> None:
