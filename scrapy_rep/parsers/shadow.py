@@ -123,7 +123,8 @@ class ShadowParsers:
             return
         file = self._file(policy.origin, policy.copy.result)
         for opinion, read in zip(self._opinions, file.read, strict=True):
-            outcome = self._put(opinion, read, policy, request.url, agents, verdict)
+            url = verdict.sent_as or request.url
+            outcome = self._put(opinion, read, policy, url, agents, verdict)
             count(self._crawler, opinion.stats[outcome])
 
     def _put(
