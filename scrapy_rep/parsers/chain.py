@@ -23,6 +23,7 @@ from scrapy_rep.exceptions import ConfigurationError
 from scrapy_rep.observers.stats import count
 from scrapy_rep.parser import RepRobotParser
 from scrapy_rep.parsers.external import ExternalRules, too_costly
+from scrapy_rep.parsers.logs import escape_logs
 from scrapy_rep.rep.access import FetchResult
 from scrapy_rep.rep.agents import EVERYONE, Agents
 from scrapy_rep.rep.dialects import Dialect
@@ -54,6 +55,7 @@ class ParserChain:
     def __init__(self, crawler: Crawler, settings: RepSettings) -> None:
         self._crawler = crawler
         self._settings = settings
+        escape_logs(logger)
         self._spellings = Wire(crawler.settings).spellings
         chosen = settings.parser or RepRobotParser
         candidates = (chosen, settings.fallback_parser, RepRobotParser)

@@ -20,6 +20,7 @@ from scrapy_rep.observers.report.model import Disagreement
 from scrapy_rep.observers.stats import count
 from scrapy_rep.parsers.chain import body_to_read, check_usable, read_with, why_not
 from scrapy_rep.parsers.external import ExternalRules, cost_of
+from scrapy_rep.parsers.logs import escape_logs
 from scrapy_rep.rep.differences import class_of_difference
 from scrapy_rep.rep.text import printable
 from scrapy_rep.rep.verdict import Reason, Verdict
@@ -96,6 +97,7 @@ class ShadowParsers:
     ) -> None:
         for parser in settings.compare_with:
             check_usable(parser, crawler, "REP_COMPARE_WITH")
+        escape_logs(logger)
         feed = settings.compare_feed
         self._crawler = crawler
         self._settings = settings
