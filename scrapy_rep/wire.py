@@ -50,15 +50,16 @@ def is_rewritten(url: str) -> bool:
     >>> [is_rewritten(f"https://a.example{rest}") for rest in ("/a;", "//a", "/%40", "/a/.", "/a?")]
     [True, True, True, True, True]
     """
+    # Single characters are found much faster than pairs.
     return (
         ";" in url
-        or "/." in url
-        or url.find("//", _EARLIEST_PATH) >= 0
-        or url[-1:] in _ODD_ENDS
-        or " " in url
         or "\\" in url
-        or "?#" in url
+        or " " in url
+        or url[-1:] in _ODD_ENDS
+        or ("#" in url and "?#" in url)
         or ("%" in url and _REWRITTEN_PERCENT.search(url) is not None)
+        or url.find("//", _EARLIEST_PATH) >= 0
+        or "/." in url
     )
 
 
