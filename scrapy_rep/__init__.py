@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from scrapy_rep.rep.policy import Policy
     from scrapy_rep.rep.records import (
         CleanParam,
+        ContentUse,
         OtherRecord,
         RequestRate,
         TimeWindow,
@@ -50,6 +51,7 @@ __all__ = [
     "Addon",
     "CleanParam",
     "ConfigurationError",
+    "ContentUse",
     "CrawlStopping",
     "Dialect",
     "Field",
@@ -79,6 +81,7 @@ _MODULES = {
     "Addon": "scrapy_rep.addon",
     "CleanParam": "scrapy_rep.rep.records",
     "ConfigurationError": "scrapy_rep.exceptions",
+    "ContentUse": "scrapy_rep.rep.records",
     "CrawlStopping": "scrapy_rep.exceptions",
     "DIALECTS": "scrapy_rep.rep.dialects",
     "Dialect": "scrapy_rep.rep.dialects",

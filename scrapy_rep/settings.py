@@ -37,6 +37,7 @@ from scrapy_rep.rep.directives import HonouredDirectives
 from scrapy_rep.rep.freshness import Bounds
 from scrapy_rep.rep.lines import Field
 from scrapy_rep.rep.purposes import KNOWN_PURPOSES
+from scrapy_rep.rep.records import ContentUse
 from scrapy_rep.stores.open import StoreSpec, parse_spec
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ DEFAULTS: dict[str, Any] = {
     "REP_COMPARE_FEED": None,
     "REP_COMPARE_SAMPLE": 1.0,
     "REP_COMPARE_WITH": [],
+    "REP_CONTENT_USE": None,
     "REP_CRAWL_DELAY": True,
     "REP_CRAWL_DELAY_MAX": 60.0,
     "REP_DIALECT": "rfc9309",
@@ -84,7 +86,7 @@ DEFAULTS: dict[str, Any] = {
     "REP_STATUS_OVERRIDES": {},
     "REP_STORE": "sqlite",
     "REP_UNREACHABLE": None,
-    "REP_UNREACHABLE_GRACE": 30 * 24 * 3600.0,
+    "REP_UNREACHABLE_GRACE": None,
     "REP_VISIT_TIME": "off",
 }
 
@@ -159,7 +161,8 @@ class RepSettings:
     status_overrides: Mapping[int, Access]
     store: StoreSpec
     when_unreachable: WhenUnreachable
-    unreachable_grace: float
+    #: ``None`` for what the dialect says.
+    unreachable_grace: float | None
     visit_time: VisitTime
     robotstxt_user_agent: str | None
     default_user_agent: str | None
@@ -184,6 +187,7 @@ class RepSettings:
         visit_time = _read(settings, "REP_VISIT_TIME", _visit_time)
         store = _read(settings, "REP_STORE", parse_spec)
         purposes = _read(settings, "REP_PURPOSES", _purposes)
+        content_use = _read(settings, "REP_CONTENT_USE", _optional(_content_use))
         return cls(
             agent_tokens=_read(settings, "REP_AGENT_TOKENS", tokens),
             autothrottle=settings.getbool("AUTOTHROTTLE_ENABLED"),
@@ -198,7 +202,7 @@ class RepSettings:
             fallback_parser=_read(settings, "REP_FALLBACK_PARSER", _optional(_robot_parser)),
             fetch_meta_keys=_read(settings, "REP_FETCH_META_KEYS", _strings),
             fetch_timeout=_read(settings, "REP_FETCH_TIMEOUT", _positive_number),
-            honoured=HonouredDirectives(_pacing(settings, visit_time), purposes),
+            honoured=HonouredDirectives(_pacing(settings, visit_time), purposes, content_use),
             max_age=_read(settings, "REP_MAX_AGE", _optional(_positive_number)),
             max_fetches=max_fetches,
             max_origins=_read(settings, "REP_MAX_ORIGINS", _integer(at_least=1)),
@@ -218,7 +222,7 @@ class RepSettings:
             status_overrides=_read(settings, "REP_STATUS_OVERRIDES", _status_overrides),
             store=store,
             when_unreachable=when_unreachable or dialect.when_unreachable,
-            unreachable_grace=_read(settings, "REP_UNREACHABLE_GRACE", _positive_number),
+            unreachable_grace=_read(settings, "REP_UNREACHABLE_GRACE", _optional(_positive_number)),
             visit_time=visit_time,
             robotstxt_user_agent=settings.get("ROBOTSTXT_USER_AGENT"),
             default_user_agent=_user_agent_header(settings),
@@ -350,6 +354,13 @@ def _visit_time(value: object) -> VisitTime:
     if value not in accepted:
         raise ValueError(f"accepted: {', '.join(accepted)}")
     return VisitTime(value)
+
+
+def _content_use(value: object) -> ContentUse:
+    accepted = [use.value for use in ContentUse]
+    if value not in accepted:
+        raise ValueError(f"accepted: {', '.join(accepted)}, or None to declare nothing")
+    return ContentUse(value)
 
 
 def _paced_by(store: StoreSpec) -> Callable[[object], PacedBy]:

@@ -39,13 +39,8 @@ class AgentTokens:
         self._declared: tuple[str, ...] | None = _of_spider(spider) or settings.agent_tokens or None
         if self._declared is None and settings.robotstxt_user_agent:
             self._declared = _of_user_agent(settings.robotstxt_user_agent)
-        header = (
-            settings.default_user_agent
-            or getattr(spider, "user_agent", None)
-            or settings.user_agent
-        )
-        self._sent_by_default = _of_user_agent(header)
-        self._header = str(header or "")
+        self._header = header_sent_by_default(settings, spider)
+        self._sent_by_default = _of_user_agent(self._header)
         # Counts before that, but is not sent.
         self._named = settings.robotstxt_user_agent
         self._spider = spider
@@ -91,6 +86,14 @@ class AgentTokens:
         if "User-Agent" in request.headers:
             return _of_user_agent(to_unicode(request.headers["User-Agent"] or b"", "latin-1"))
         return self._sent_by_default
+
+
+def header_sent_by_default(settings: RepSettings, spider: Spider | None) -> str:
+    """The User-Agent of requests that bring none; empty where none is sent."""
+    header = (
+        settings.default_user_agent or getattr(spider, "user_agent", None) or settings.user_agent
+    )
+    return str(header or "")
 
 
 def _of_spider(spider: Spider | None) -> tuple[str, ...]:

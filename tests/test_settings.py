@@ -19,6 +19,7 @@ from scrapy_rep.rep.dialects import GOOGLE, RFC9309, Access, WhenUnreachable
 from scrapy_rep.rep.directives import HonouredDirectives
 from scrapy_rep.rep.freshness import Bounds
 from scrapy_rep.rep.lines import Field
+from scrapy_rep.rep.records import ContentUse
 from scrapy_rep.settings import (
     DEFAULTS,
     FeedSpec,
@@ -55,7 +56,7 @@ def test_the_defaults() -> None:
     assert settings.status_overrides == {}
     assert settings.store == StoreSpec(in_memory=False)
     assert settings.when_unreachable is WhenUnreachable.DISALLOW
-    assert settings.unreachable_grace == 30 * 86_400
+    assert settings.unreachable_grace is None
     assert settings.honoured == HonouredDirectives(
         frozenset({Field.CRAWL_DELAY, Field.REQUEST_RATE})
     )
@@ -67,8 +68,8 @@ def test_the_defaults() -> None:
 PACING = frozenset({Field.CRAWL_DELAY, Field.REQUEST_RATE, Field.VISIT_TIME})
 
 
-def honoured(*purposes: str) -> HonouredDirectives:
-    return HonouredDirectives(PACING - {Field.VISIT_TIME}, purposes)
+def honoured(*purposes: str, shown: ContentUse | None = None) -> HonouredDirectives:
+    return HonouredDirectives(PACING - {Field.VISIT_TIME}, purposes, shown)
 
 
 ACCEPTED: list[tuple[str, Any, str, Any]] = [
@@ -127,6 +128,8 @@ ACCEPTED: list[tuple[str, Any, str, Any]] = [
     ("REP_PACING", None, "pacing", PacedBy.LOCAL),
     ("REP_PACING", "None", "pacing", PacedBy.LOCAL),
     ("REP_PACING", "local", "pacing", PacedBy.LOCAL),
+    ("REP_CONTENT_USE", "None", "honoured", honoured()),
+    ("REP_CONTENT_USE", "reference", "honoured", honoured(shown=ContentUse.REFERENCE)),
     ("REP_PURPOSES", "search", "honoured", honoured("search")),
     ("REP_PURPOSES", "search, ai-train", "honoured", honoured("search", "ai-train")),
     ("REP_PURPOSES", ["train-ai"], "honoured", honoured("train-ai")),
@@ -214,7 +217,9 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("REP_VISIT_TIME", None, "accepted: off, wait, refuse"),
     ("REP_PACING", "shared", "accepted: local, fleet, or None"),
     ("REP_PACING", "fleet", 'set REP_STORE = "redis://host:port/db", or REP_PACING'),
-    ("REP_PURPOSES", 1, "accepted: a list of purposes, such as ai-input, ai-train, ai-use"),
+    ("REP_PURPOSES", 1, "accepted: a list of purposes, such as ai-input, ai-train, search"),
+    ("REP_CONTENT_USE", "all", "accepted: immediate, reference, full, or None"),
+    ("REP_CONTENT_USE", True, "accepted: immediate, reference, full, or None"),
     ("REP_PURPOSES", ["Search"], "accepted: a list of purposes"),
     ("REP_PURPOSES", ["search=no"], "accepted: a list of purposes"),
     ("REP_PURPOSES", [None], "accepted: a list of purposes"),
@@ -307,7 +312,8 @@ def test_what_settings_say_goes_before_the_dialect() -> None:
 
 def test_bounds_are_those_of_the_settings() -> None:
     bounds = read(REP_MIN_AGE=1, REP_MAX_AGE=2, REP_RETRY_DELAY=3, REP_RETRY_MAX_DELAY=4)
-    assert bounds.bounds(started=5.0) == Bounds(1, 2, 3, 4, 30 * 86_400, 5)
+    assert bounds.bounds(started=5.0) == Bounds(1, 2, 3, 4, None, 5)
+    assert read(REP_UNREACHABLE_GRACE=6).bounds(started=5.0).grace == 6
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
-"""``.. state-table:: now|after|later``: where an origin stands, worked out by the code.
+"""``.. state-table:: now|after|later|outage``: where an origin stands, worked out by the code.
 
 ``now``: by what is known of its robots.txt. ``after``: once a fetch has ended.
 ``later``: as time goes by without one. In the default dialect, with default bounds.
+``outage``: while it is unreachable, in each dialect.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from sphinx.util.typing import ExtensionMetadata
 
 from scrapy_rep.rep.access import Failure, FetchResult, access_result
 from scrapy_rep.rep.cache_entry import CacheEntry, Outage, StoredResponse
-from scrapy_rep.rep.dialects import RFC9309, Access
+from scrapy_rep.rep.dialects import DIALECTS, RFC9309, Access, WhenUnreachable
 from scrapy_rep.rep.freshness import Bounds, Evaluation, evaluate, update
 from scrapy_rep.rep.urls import Origin
 
@@ -91,6 +92,23 @@ _LATER = [
     ("unreachable for 31 days, to retry now", "503"),
 ]
 
+# For how long files and other answers are fresh differs: of these, each age is beyond any
+# lifetime that does not last as long as the crawl.
+_IN_OUTAGE: dict[str, CacheEntry] = {
+    "a file, an hour old": _known(200, _HOUR, since=_MINUTE),
+    "a file, 8 days old": _known(200, 8 * _DAY, since=_DAY),
+    "a file, 32 days old; unreachable for 31 days": _known(200, 32 * _DAY, since=31 * _DAY),
+    "a 404, 8 days old": _known(404, 8 * _DAY, since=_DAY),
+    "nothing; unreachable for a day": _known(since=_DAY),
+    "nothing; unreachable for 31 days": _known(since=31 * _DAY),
+}
+
+_UNREACHABLE = {
+    WhenUnreachable.DISALLOW: "refused",
+    WhenUnreachable.DEFER: "held",
+    WhenUnreachable.ALLOW: "allowed",
+}
+
 _REQUESTS = {
     None: "wait for a fetch",
     Access.SUCCESSFUL: "by the file",
@@ -147,7 +165,21 @@ def later() -> Iterator[list[str]]:
         yield [f"{known}, then {result}", *cells]
 
 
-_TABLES = {"now": now, "after": after, "later": later}
+def outage() -> Iterator[list[str]]:
+    """What is known while a robots.txt is unreachable, and what requests may do."""
+    yield ["known", *(f"``{name}``" for name in DIALECTS)]
+    for known, entry in _IN_OUTAGE.items():
+        cells = []
+        for dialect in DIALECTS.values():
+            access = evaluate(entry, dialect, None, Bounds(), _NOW).access
+            unreachable = access is Access.UNREACHABLE
+            cells.append(
+                _UNREACHABLE[dialect.when_unreachable] if unreachable else _REQUESTS[access]
+            )
+        yield [known, *cells]
+
+
+_TABLES = {"now": now, "after": after, "later": later, "outage": outage}
 
 
 class StateTable(SphinxDirective):

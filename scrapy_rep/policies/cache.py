@@ -18,17 +18,25 @@ from scrapy_rep.holding.concurrency import Places
 from scrapy_rep.observers.observer import Observers
 from scrapy_rep.observers.stats import count, observe_duration
 from scrapy_rep.parsers.chain import CheckedRules, ParserChain
-from scrapy_rep.policies.fetcher import RobotsTxtFetcher
+from scrapy_rep.policies.fetcher import RobotsTxtFetcher, user_agent_of
 from scrapy_rep.rep.access import Failure, FetchResult, access_result
 from scrapy_rep.rep.cache_entry import CacheEntry, Outage
 from scrapy_rep.rep.dialects import Access, WhenUnreachable
 from scrapy_rep.rep.directives import Directives
-from scrapy_rep.rep.freshness import Evaluation, Freshness, evaluate, retry_at, update
+from scrapy_rep.rep.freshness import (
+    Evaluation,
+    Freshness,
+    evaluate,
+    retry_at,
+    shared_with,
+    update,
+)
 from scrapy_rep.rep.policy import Policy, Rules
 from scrapy_rep.rep.text import printable
 from scrapy_rep.rep.urls import Origin
 from scrapy_rep.stores.base import MAX_LEASE, Lease, pause, time_of
 from scrapy_rep.stores.open import open_store_with_breaker
+from scrapy_rep.tokens import header_sent_by_default
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -96,6 +104,7 @@ class PolicyCache:
         self._settings = settings
         self._clock = clock
         self._bounds = settings.bounds(started=clock())
+        self._user_agent = header_sent_by_default(settings, crawler.spider)
         self._fetcher = RobotsTxtFetcher(crawler, settings, places)
         self._reader = ParserChain(crawler, settings)
         self._store = open_store_with_breaker(
@@ -213,7 +222,7 @@ class PolicyCache:
 
     async def _find_out(self, origin: Origin, asking: Request) -> Policy:
         """What holds for *origin*: by the store if it can tell, else by a fetch."""
-        entry = self._newer(origin, await self._store.read(origin))
+        entry = self._newer(origin, await self._store.read(origin), asking)
         for _ in range(_WAITS_FOR_OTHERS):
             policy = await self._policy_of(origin, entry, asking)
             if policy is not None:
@@ -222,7 +231,7 @@ class PolicyCache:
                 # Nobody waits for a refresh.
                 self._serve(policy)
             claim = await self._store.claim(origin, self._lease_time())
-            entry = self._newer(origin, claim.entry)
+            entry = self._newer(origin, claim.entry, asking)
             policy = await self._policy_of(origin, entry, asking)
             if policy is not None and (claim.lease is None or not policy.due):
                 # Somebody else has just done it, or is at it.
@@ -239,13 +248,14 @@ class PolicyCache:
             await self._store.wait_for_update(origin, self._lease_time())
             if self._closed:
                 raise CrawlStopping
-            entry = self._newer(origin, await self._store.read(origin))
+            entry = self._newer(origin, await self._store.read(origin), asking)
         return await self._fetch(origin, entry, asking, None)
 
     async def _fetch_anew(self, origin: Origin, asking: Request) -> Policy:
         """What holds for *origin* by a fetch, even if somebody else is fetching it."""
         claim = await self._store.claim(origin, self._lease_time())
-        return await self._fetch(origin, self._newer(origin, claim.entry), asking, claim.lease)
+        entry = self._newer(origin, claim.entry, asking)
+        return await self._fetch(origin, entry, asking, claim.lease)
 
     def _as_stored(self, policy: Policy) -> Policy:
         """*policy*, which the store knew and nobody had to fetch."""
@@ -267,8 +277,14 @@ class PolicyCache:
     def _lease_time(self) -> float:
         return min(2 * self._settings.fetch_timeout, MAX_LEASE)
 
-    def _newer(self, origin: Origin, stored: CacheEntry | None) -> CacheEntry | None:
-        """What is known of *origin*: *stored*, or what is in memory if that is newer."""
+    def _newer(
+        self, origin: Origin, stored: CacheEntry | None, asking: Request
+    ) -> CacheEntry | None:
+        """What is known of *origin*: *stored*, or what is in memory if that is newer.
+
+        What was sent to another User-Agent and varies by it is not known.
+        """
+        stored = shared_with(stored, user_agent_of(asking) or self._user_agent)
         policy = self._policies.get(str(origin))
         if policy is None or (stored is not None and time_of(stored) >= time_of(policy.entry)):
             return stored

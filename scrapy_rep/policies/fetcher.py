@@ -17,6 +17,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urldefrag, urljoin, urlsplit
 
@@ -34,9 +35,9 @@ from scrapy_rep.exceptions import CrawlStopping
 from scrapy_rep.observers.stats import count
 from scrapy_rep.policies.decompress import BrokenBody, decompress
 from scrapy_rep.policies.fetch_limiter import FetchLimiter
-from scrapy_rep.rep.access import Failure, FetchResult
+from scrapy_rep.rep.access import Failure, FetchResult, Headers
 from scrapy_rep.rep.cache_entry import CacheEntry
-from scrapy_rep.rep.freshness import KEPT_HEADERS, validators
+from scrapy_rep.rep.freshness import KEPT_HEADERS, of_lifetime, validators
 from scrapy_rep.rep.text import printable
 from scrapy_rep.rep.urls import InvalidURL, Origin
 
@@ -109,6 +110,7 @@ class RobotsTxtFetcher:
     ) -> tuple[FetchResult, bool]:
         """Ask, and ask where a redirect leads, and so on (RFC 9309 §2.3.1.2)."""
         hops = [origin.robots_url]
+        via: list[Headers] = []
         budget = self._settings.fetch_timeout
         while True:
             download = _Download(self._crawler, self._places, self._settings.max_size, budget)
@@ -123,8 +125,12 @@ class RobotsTxtFetcher:
             budget -= download.seconds
             location = _location(response, hops[-1])
             if location is None:
-                return self._result(response, download, hops), bool(conditions)
+                result = self._result(response, download, hops)
+                return replace(result, via=tuple(via), user_agent=user_agent_of(request)), bool(
+                    conditions
+                )
             count(self._crawler, "robotstxt/redirect_count")
+            via.append(of_lifetime(tuple(_kept_headers(response))))
             failure = self._why_not_follow(location, hops)
             hops.append(location)
             if failure is not None:
@@ -220,6 +226,11 @@ def _kept_headers(response: Response) -> Iterator[tuple[str, str]]:
     for name in sorted(KEPT_HEADERS):
         for value in response.headers.getlist(name):
             yield name, value.decode("latin-1")
+
+
+def user_agent_of(request: Request) -> str:
+    """The User-Agent that *request* brings: once it was sent, the one that it was sent with."""
+    return (request.headers.get("User-Agent") or b"").decode("utf-8", "replace")
 
 
 def _location(response: Response, url: str) -> str | None:

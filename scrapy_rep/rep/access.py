@@ -13,6 +13,9 @@ from enum import Enum
 
 from .dialects import Access, Dialect
 
+#: Names, in lower case, and values.
+Headers = tuple[tuple[str, str], ...]
+
 
 class Failure(Enum):
     """Why a fetch has no final answer."""
@@ -43,8 +46,12 @@ class FetchResult:
     redirects: int = 0
     failure: Failure | None = None
     detail: str = ""
-    headers: tuple[tuple[str, str], ...] = ()
+    headers: Headers = ()
     cut: bool = False
+    #: Of the headers of each redirect on the way, those that say for how long it may be used.
+    via: tuple[Headers, ...] = ()
+    #: The User-Agent that was sent; empty where nobody knows.
+    user_agent: str = ""
 
 
 def access_result(

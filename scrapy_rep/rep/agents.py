@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from functools import lru_cache
+from string import ascii_uppercase
 
 from .dialects import Dialect, Naming
 
@@ -34,7 +35,11 @@ _TOKEN_OCTETS_NO_DIGITS = re.compile(rb"[A-Za-z_-]+")
 _EVERYONE_VALUE = re.compile(rb"\*(?:[ \t\n\v\f\r].*)?", re.DOTALL)
 # A crawler that looks like a browser names itself in a comment, RFC 9309 §2.2.1:
 #   User-Agent: Mozilla/5.0 (compatible; ExampleBot/0.1; https://www.example.com/bot.html)
-_COMPATIBLE = re.compile(r"\(([^()]*;)?\s*compatible\s*;\s*([A-Za-z0-9_-]+)", re.IGNORECASE)
+_COMPATIBLE = re.compile(
+    r"\(([^()]*;)?\s*compatible\s*;\s*([A-Za-z0-9_-]+)", re.ASCII | re.IGNORECASE
+)
+
+_LOWER_CASE = {ord(letter): letter.lower() for letter in ascii_uppercase}
 
 
 def group_name(value: bytes, dialect: Dialect) -> str:
@@ -42,10 +47,11 @@ def group_name(value: bytes, dialect: Dialect) -> str:
 
     Mostly that is a product token, which ends at the first octet that no
     token contains (``googlebot/1.2`` names ``googlebot``). The empty string
-    names nobody.
+    names nobody, or in some dialects the agent without a name.
     """
     if dialect.naming is not Naming.TOKEN:
-        return value.decode("utf-8", "backslashreplace")
+        # Not "backslashreplace": its letters could be those of a name.
+        return value.decode("utf-8", "replace")
     if value[:1] == b"*" and _EVERYONE_VALUE.fullmatch(value):
         return EVERYONE
     token = _TOKEN_OCTETS if dialect.digits_in_tokens else _TOKEN_OCTETS_NO_DIGITS
@@ -72,18 +78,28 @@ def names_any(name: str, agents: Collection[str], dialect: Dialect) -> bool:
 
     These are of :func:`preferences`, or :data:`EVERYONE`.
     """
+    if not name:
+        return dialect.empty_names and "" in agents
     if dialect.naming is not Naming.SUBSTRING or name == EVERYONE:
-        return name.lower() in agents
-    return any(agent in name.lower() for agent in agents if agent != EVERYONE)
+        return lowered(name) in agents
+    return any(agent in lowered(name) for agent in agents if agent not in ("", EVERYONE))
+
+
+def lowered(name: str) -> str:
+    """*name* with the letters of ASCII in lower case.
+
+    RFC 9309 §2.2.1: tokens are ASCII. By Unicode, ``\u212a``, the Kelvin sign, is a "k".
+    """
+    return name.lower() if name.isascii() else name.translate(_LOWER_CASE)
 
 
 def preferences(agents: Agents) -> tuple[str, ...]:
     """*agents* lower-cased (RFC 9309 §2.2.1: matching is case-insensitive), in order.
 
-    Without "*" and the empty string: nobody is called that.
+    Without "*": nobody is called that.
     """
     listed = (agents,) if isinstance(agents, str) else agents
-    return tuple(agent.lower() for agent in listed if agent not in ("", EVERYONE))
+    return tuple(lowered(agent) for agent in listed if agent != EVERYONE)
 
 
 def check_token(token: object) -> str:

@@ -106,6 +106,8 @@ class Dialect:
     naming: Naming
     #: Product tokens may contain digits.
     digits_in_tokens: bool
+    #: A user-agent line without a name names the agent without a name, instead of nobody.
+    empty_names: bool
 
     # robotstxt.py
     #: A blank line ends a group; a line that holds only a comment is not blank.
@@ -143,6 +145,11 @@ class Dialect:
     max_lifetime: float | None
     #: Whether they are asked at all.
     cache_headers: bool
+    #: Whether a file goes on being used beyond its lifetime while the robots.txt is unreachable.
+    stale_in_outage: bool
+    #: For how long an origin without a copy may be unreachable before it counts as one without
+    #: a robots.txt; infinite for good.
+    grace: float
 
 
 #: RFC 9309 with the leniency that real files need.
@@ -156,6 +163,7 @@ RFC9309 = Dialect(
     keys_by_prefix=False,
     naming=Naming.TOKEN,
     digits_in_tokens=True,
+    empty_names=False,
     # §2.2.4: what is no rule "MUST NOT interfere" with groups.
     blank_ends_group=False,
     allow_lines=True,
@@ -181,6 +189,10 @@ RFC9309 = Dialect(
     lifetime=_DAY,
     max_lifetime=_DAY,
     cache_headers=True,
+    # §2.4: "unless the robots.txt is unreachable".
+    stale_in_outage=True,
+    # §2.3.1.4: "a reasonably long period of time (for example, 30 days)".
+    grace=30 * _DAY,
 )
 
 #: Google's open-source library, to the bit.
@@ -195,6 +207,7 @@ GOOGLE = Dialect(
     keys_by_prefix=True,
     naming=Naming.TOKEN,
     digits_in_tokens=False,
+    empty_names=True,
     blank_ends_group=False,
     allow_lines=True,
     path_form=PathForm.VERBATIM,
@@ -216,6 +229,10 @@ GOOGLE = Dialect(
     lifetime=_DAY,
     max_lifetime=None,
     cache_headers=True,
+    # "After 30 days", Google uses "the last cached copy", and without one it "assumes that
+    # there are no crawl restrictions"; here the copy is used before that, too.
+    stale_in_outage=True,
+    grace=30 * _DAY,
 )
 
 #: The Internet-Draft of November 1996, "A Method for Robots Exclusion".
@@ -230,6 +247,7 @@ KOSTER1996 = Dialect(
     # §3.2.1: "a simple name"; §3.3: agent = token.
     naming=Naming.WHOLE,
     digits_in_tokens=True,
+    empty_names=False,
     # §3.2: records are "separated by blank lines".
     blank_ends_group=True,
     allow_lines=True,
@@ -259,6 +277,10 @@ KOSTER1996 = Dialect(
     lifetime=7 * _DAY,
     max_lifetime=None,
     cache_headers=True,
+    # §3.4: "must periodically verify the cached copy is fresh before using its contents".
+    stale_in_outage=False,
+    # §3.1: "until such time as the resource can be retrieved".
+    grace=math.inf,
 )
 
 #: The consensus of June 1994, "A Standard for Robot Exclusion".
@@ -274,6 +296,7 @@ KOSTER1994 = Dialect(
     # information is recommended."
     naming=Naming.SUBSTRING,
     digits_in_tokens=True,
+    empty_names=False,
     blank_ends_group=True,
     # "Unrecognised headers are ignored", and this is one.
     allow_lines=False,
@@ -293,6 +316,9 @@ KOSTER1994 = Dialect(
     lifetime=math.inf,
     max_lifetime=None,
     cache_headers=False,
+    # It says nothing of either; a copy is used for the crawl.
+    stale_in_outage=True,
+    grace=30 * _DAY,
 )
 
 #: By the name that ``REP_DIALECT`` takes.

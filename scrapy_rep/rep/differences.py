@@ -154,11 +154,6 @@ POINTS = (
     ),
     Point("dot segments", "RFC 3986 §6.2.2.3: ``/a/../b`` is ``/b``", url=_resolve_dots),
     Point(
-        "empty query",
-        "RFC 3986 §6.2.3: what clients request for ``/a?`` is ``/a``",
-        url=lambda path: re.sub(r"\A([^?]*)\?\Z", r"\1", path),
-    ),
-    Point(
         "``/robots.txt`` itself",
         "§2.2.2: implicitly allowed",
         {"robots_txt_allowed": True},
@@ -167,6 +162,11 @@ POINTS = (
         "digits in product tokens",
         "§2.2.1 has none; the default dialect keeps them: ``MJ12bot`` is not ``MJ``",
         {"digits_in_tokens": True},
+    ),
+    Point(
+        "names without a character",
+        "§2.2.1: a product token has at least one; ``User-agent:`` without a value names nobody",
+        {"empty_names": False},
     ),
     Point(
         "keys by prefix",
@@ -299,7 +299,7 @@ def _is_url(url: bytes) -> bool:
 def _after_authority(url: bytes) -> str:
     text = url.decode("latin-1").strip("".join(map(chr, range(0x21))))
     text = re.sub("[\t\r\n]", "", text).partition("#")[0]
-    text = re.sub(r"\A(?:[A-Za-z][A-Za-z0-9+.\-]*:)?[/\\]{2}[^/\\?]*", "", text)
+    text = re.sub(r"\A[A-Za-z][A-Za-z0-9+.\-]*:[/\\]{2}[^/\\?]*", "", text)
     path, mark, query = text.partition("?")
     path = path.replace("\\", "/") + mark + query
     return path if path.startswith("/") else "/" + path

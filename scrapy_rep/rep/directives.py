@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from .agents import Agents
 from .lines import Field, may_have
 from .pace import Pace
-from .purposes import PREFERENCE_FIELDS, Preferences
-from .records import OtherRecord
+from .purposes import PREFERENCE_FIELDS, Preferences, Refusal
+from .records import ContentUse
 from .robotstxt import RobotsTxt
 
 # What is made when first asked for is kept for as many agents; a crawl asks for
@@ -29,11 +29,16 @@ class HonouredDirectives:
 
     pacing: frozenset[Field] = frozenset()
     purposes: tuple[str, ...] = ()
+    #: How much of a page the crawl shows again, ``None`` if it does not say.
+    content_use: ContentUse | None = None
 
     @property
     def fields(self) -> frozenset[Field]:
         """The fields of all of them."""
-        return self.pacing | PREFERENCE_FIELDS if self.purposes else self.pacing
+        if self.purposes:
+            return self.pacing | PREFERENCE_FIELDS
+        # Content-Usage has no term for this.
+        return self.pacing if self.content_use is None else self.pacing | {Field.CONTENT_SIGNAL}
 
 
 class Directives:
@@ -55,8 +60,8 @@ class Directives:
         """How fast and when *agents* are asked to come."""
         return self._for(agents)[0]
 
-    def refusal(self, url: str, agents: Agents) -> OtherRecord | None:
-        """The record by which *agents* may use *url* for no purpose of the crawl, if one does."""
+    def refusal(self, url: str, agents: Agents) -> Refusal | None:
+        """Why *agents* are not to request *url*, by what its site lets it be used for."""
         return self._for(agents)[1].refusal(url)
 
     def _for(self, agents: Agents) -> tuple[Pace, Preferences]:
@@ -67,5 +72,8 @@ class Directives:
             records = self._robots.records_for(key, self._honoured.fields)
             pacing = (record for record in records if record.field in self._honoured.pacing)
             preferring = [record for record in records if record.field in PREFERENCE_FIELDS]
-            self._read[key] = Pace.of(pacing), Preferences(preferring, self._honoured.purposes)
+            self._read[key] = (
+                Pace.of(pacing),
+                Preferences(preferring, self._honoured.purposes, self._honoured.content_use),
+            )
         return self._read[key]

@@ -17,10 +17,10 @@ from enum import Enum
 from itertools import chain, pairwise
 from operator import attrgetter
 
-from .agents import EVERYONE, group_name
+from .agents import EVERYONE, group_name, lowered
 from .dialects import Dialect, Naming
 from .groups import Group, all_groups
-from .lines import RULES, Field, Line, is_typo, read_line, split_lines
+from .lines import RULES, UTF16_MARKS, Field, Line, is_typo, read_line, split_lines, utf16_of
 from .records import FILE_WIDE_FIELDS, OTHER_FIELDS, OtherRecord, read_other_records
 from .redundant_rules import Redundancy, redundant_rules
 from .text import printable
@@ -301,14 +301,14 @@ def _is_rule(read: Line, dialect: Dialect) -> bool:
 
 # -- how it is written -------------------------------------------------------------
 
-_UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 # Tabs are white space. What else is around a key or a value is stripped as well.
 _CONTROL = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]")
 
 
 def _of_marks(body: bytes, dialect: Dialect) -> Iterator[Finding]:
-    if body.startswith(_UTF16_MARKS):
-        yield Finding(1, FindingKind.UTF16 if dialect.utf16 else FindingKind.UTF16_UNREAD)
+    if body.startswith(UTF16_MARKS):
+        is_read = dialect.utf16 and utf16_of(body)
+        yield Finding(1, FindingKind.UTF16 if is_read else FindingKind.UTF16_UNREAD)
     # Part of a mark is skipped as well.
     elif body.startswith(codecs.BOM_UTF8[:1]):
         yield Finding(1, FindingKind.BYTE_ORDER_MARK)
@@ -372,7 +372,7 @@ def _of_groups(
     yield from _of_joints(groups, numbered, dialect)
     shared = _shared_names(groups)
     for group in groups:
-        alone = shared.isdisjoint(name.lower() for name, _ in group.agents)
+        alone = shared.isdisjoint(lowered(name) for name, _ in group.agents)
         for line, why, because in redundant_rules(group, dialect, alone):
             yield Finding(line, _USELESS[why], (because,) if because else ())
     for number, read in numbered:
@@ -401,7 +401,7 @@ def _of_names(groups: list[Group]) -> Iterator[Finding]:
     """Who is named by more than one group."""
     first: dict[str, int] = {}
     for group in groups:
-        ours = {name.lower(): line for name, line in reversed(group.agents) if name}
+        ours = {lowered(name): line for name, line in reversed(group.agents) if name}
         for name, line in ours.items():
             if name in first:
                 yield Finding(line, FindingKind.REPEATED_NAME, (first[name], name))
@@ -413,7 +413,7 @@ def _shared_names(groups: list[Group]) -> set[str]:
     seen: set[str] = set()
     shared: set[str] = set()
     for group in groups:
-        ours = {name.lower() for name, _ in group.agents}
+        ours = {lowered(name) for name, _ in group.agents}
         shared |= ours & seen
         seen |= ours
     return shared

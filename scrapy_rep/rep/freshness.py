@@ -18,19 +18,22 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from email.utils import mktime_tz, parsedate_tz
+from datetime import datetime, timezone
+from email.utils import parsedate_tz
 from enum import Enum
 from typing import NamedTuple
 
-from .access import FetchResult, access_result
+from .access import FetchResult, Headers, access_result
 from .cache_entry import CacheEntry, Outage, StoredResponse
 from .dialects import Access, Dialect
 from .urls import Origin
 
 #: Response headers, in lower case, that this file reads: those to keep of an answer.
 KEPT_HEADERS = frozenset(
-    {"age", "cache-control", "date", "etag", "expires", "last-modified", "retry-after"}
+    {"age", "cache-control", "date", "etag", "expires", "last-modified", "retry-after", "vary"}
 )
+# Those that say for how long an answer may be used.
+_LIFETIME_HEADERS = frozenset({"age", "cache-control", "date", "expires"})
 # What is about one message and not about the file: a 304 replaces or ends it.
 _ABOUT_ONE_MESSAGE = frozenset({"age", "date", "retry-after"})
 
@@ -71,8 +74,8 @@ class Bounds:
     #: ``REP_RETRY_MAX_DELAY``: up to this.
     retry_max_delay: float = 3600.0
     #: ``REP_UNREACHABLE_GRACE``: how long an origin without a copy stays refused;
-    #: infinite for good.
-    grace: float = 30 * 24 * 3600.0
+    #: infinite for good; ``None`` for what the dialect says.
+    grace: float | None = None
     #: When the crawl began, by the clock that gives all other times: a lifetime
     #: that is infinite means "the crawl", and does not reach back beyond it.
     started: float = 0.0
@@ -181,18 +184,20 @@ def _judge_outage(
     # That it is unreachable is known for as long as that it is not there would
     # be. If nobody has asked again since, because no crawl ran, it is not known.
     known_until = _later(due_at, _bounded(dialect.lifetime, dialect, bounds), bounds)
-    if held.access is Access.SUCCESSFUL:
-        # Alone a file is a cached robots.txt that §2.4 lets outlive its lifetime.
+    # Alone a file is a cached robots.txt that RFC 9309 §2.4 lets outlive its lifetime.
+    outlives = held.access is Access.SUCCESSFUL and dialect.stale_in_outage
+    if outlives:
         held = held._replace(end=max(held.end, known_until))
     if now < held.end:
         return _use(Freshness.OUTAGE, held, due_at, now)
-    if held.access is Access.SUCCESSFUL:
+    if outlives:
         return _wait(Freshness.STALE, now)
     kept_out = Access.DISALLOWED in (
         held.access,
         access_result(outage.result, dialect, overrides),
     )
-    if now < known_until and not kept_out and _lasted(outage, bounds.grace):
+    grace = dialect.grace if bounds.grace is None else bounds.grace
+    if now < known_until and not kept_out and _lasted(outage, grace):
         given_up = _Held(None, Access.UNAVAILABLE, known_until)
         return _use(Freshness.GIVEN_UP, given_up, due_at, now)
     if now >= due_at:
@@ -249,9 +254,31 @@ def validators(entry: CacheEntry | None) -> tuple[tuple[str, str], ...]:
     if etag is not None and len(etag) <= _LONGEST_VALIDATOR and _SENDABLE.fullmatch(etag):
         found.append(("If-None-Match", etag))
     modified = _first(headers, "last-modified")
-    if modified is not None and _http_date(modified) is not None:
+    if modified is not None and _http_date(modified, entry.copy.confirmed_at) is not None:
         found.append(("If-Modified-Since", modified))
     return tuple(found)
+
+
+def shared_with(entry: CacheEntry | None, user_agent: str) -> CacheEntry | None:
+    """What of *entry*, which others may have written, holds for who sends *user_agent*.
+
+    RFC 9111 §4.1: without an answer that varies by User-Agent and was sent to another one.
+    """
+    if entry is None or entry.copy is None or entry.copy.result.user_agent == user_agent:
+        return entry
+    varies_by = {
+        name.strip(_BLANK).lower()
+        for value in _values(entry.copy.result.headers, "vary")
+        for name in value.split(",")
+    }
+    if varies_by.isdisjoint(("user-agent", "*")):
+        return entry
+    return None if entry.outage is None else replace(entry, copy=None)
+
+
+def of_lifetime(headers: Headers) -> Headers:
+    """Those of *headers* that say for how long an answer may be used."""
+    return tuple(field for field in headers if field[0] in _LIFETIME_HEADERS)
 
 
 def update(
@@ -287,7 +314,14 @@ def _confirms(result: FetchResult, copy: StoredResponse) -> bool:
     # to update any. Weak and strong ones are not told apart: servers that
     # compress make one of the other.
     etag = _first(result.headers, "etag")
-    return etag is None or _opaque(etag) == _opaque(_first(copy.result.headers, "etag") or "")
+    if etag is not None:
+        return _opaque(etag) == _opaque(_first(copy.result.headers, "etag") or "")
+    modified = _first(result.headers, "last-modified")
+    ours = _first(copy.result.headers, "last-modified")
+    if modified is None or modified == ours:
+        return True
+    time = _http_date(modified, copy.confirmed_at)
+    return time is not None and time == _http_date(ours or "", copy.confirmed_at)
 
 
 def _confirmed(copy: StoredResponse, result: FetchResult, now: float) -> StoredResponse:
@@ -296,7 +330,8 @@ def _confirmed(copy: StoredResponse, result: FetchResult, now: float) -> StoredR
     headers = [field for field in copy.result.headers if field[0] not in gone]
     headers += [field for field in result.headers if field[0] in KEPT_HEADERS]
     return StoredResponse(
-        replace(copy.result, headers=tuple(headers)),
+        # The next reader's request is compared with the one that was answered last.
+        replace(copy.result, headers=tuple(headers), via=result.via, user_agent=result.user_agent),
         # Earlier than *now*, unless the clock was set back.
         fetched_at=min(copy.fetched_at, now),
         confirmed_at=now,
@@ -336,11 +371,15 @@ def lifetime(copy: StoredResponse, dialect: Dialect, bounds: Bounds) -> float:
     What its headers grant, where *dialect* asks them and they say something, within
     *bounds*. Infinite means the crawl.
     """
-    granted = None
+    seconds = dialect.lifetime
     # The headers of a redirect that was not followed are about the redirect.
     if dialect.cache_headers and copy.result.failure is None:
-        granted = _granted(copy)
-    return _bounded(dialect.lifetime if granted is None else granted, dialect, bounds)
+        # Of a chain of redirects, the answer that is the first to be stale ends it.
+        seconds = min(
+            _granted(headers, copy.confirmed_at, dialect.lifetime)
+            for headers in (copy.result.headers, *copy.result.via)
+        )
+    return _bounded(seconds, dialect, bounds)
 
 
 def _bounded(seconds: float, dialect: Dialect, bounds: Bounds) -> float:
@@ -357,9 +396,8 @@ def _later(time: float, seconds: float, bounds: Bounds) -> float:
     return time + seconds
 
 
-def _granted(copy: StoredResponse) -> float | None:
-    """The lifetime that headers give *copy* (RFC 9111 §4.2), ``None`` if none does."""
-    headers = copy.result.headers
+def _granted(headers: Headers, received: float, default: float) -> float:
+    """The lifetime that *headers*, *received* then, give (RFC 9111 §4.2), or the *default*."""
     directives = list(_directives(headers))
     # §4.2.1: "If directives conflict (e.g., both max-age and no-cache are present),
     # the most restrictive directive should be honored." A robots.txt that may not
@@ -370,13 +408,13 @@ def _granted(copy: StoredResponse) -> float | None:
     ages = [_delta_seconds(value) for name, value in directives if name == "max-age"]
     if ages:
         return max(0.0, _agreed(ages) - _age(headers))
-    dates = [_http_date(value) for value in _values(headers, "expires")]
+    dates = [_http_date(value, received) for value in _values(headers, "expires")]
     if dates:
         # RFC 9110 §6.6.1: without a Date, it is the time of receipt.
-        sent = _http_date(_first(headers, "date") or "")
-        expires = _agreed(dates) - (copy.confirmed_at if sent is None else sent)
+        sent = _http_date(_first(headers, "date") or "", received)
+        expires = _agreed(dates) - (received if sent is None else sent)
         return max(0.0, min(expires, _LARGEST_DELTA) - _age(headers))
-    return None
+    return max(0.0, default - _age(headers))
 
 
 def _agreed(values: Iterable[float | None]) -> float:
@@ -423,10 +461,10 @@ def _retry_after(outage: Outage) -> float:
     seconds = _delta_seconds(value)
     if seconds is not None:
         return seconds
-    date = _http_date(value)
+    date = _http_date(value, outage.last_at)
     if date is None:
         return 0.0
-    sent = _http_date(_first(headers, "date") or "")
+    sent = _http_date(_first(headers, "date") or "", outage.last_at)
     return date - (outage.last_at if sent is None else sent)
 
 
@@ -443,6 +481,9 @@ _HTTP_DATE = re.compile(
     r"|[a-z]{3} [a-z]{3} [ \d]\d \d\d:\d\d:\d\d \d{4}",
     re.IGNORECASE | re.ASCII,
 )
+# The rfc850-date has a year of two digits.
+_TWO_DIGITS = re.compile("-[0-9]{2} ")
+_YEAR = 365.2425 * 24 * 3600
 # One member of a list (RFC 9110 §5.6.1): commas in quoted strings do not end it. A
 # string that is not closed reaches to the end.
 _MEMBER = re.compile(r'(?:[^,"]|"(?:[^"\\]|\\.)*(?:"|\\?\Z))+', re.DOTALL)
@@ -478,9 +519,30 @@ def _delta_seconds(text: str) -> float | None:
     return min(float(text), _LARGEST_DELTA)
 
 
-def _http_date(text: str) -> float | None:
-    """RFC 9110 §5.6.7, as seconds since the epoch."""
+def _http_date(text: str, now: float) -> float | None:
+    """RFC 9110 §5.6.7, as seconds since the epoch; *now* says which century is meant."""
     if not _HTTP_DATE.fullmatch(text):
         return None
     fields = parsedate_tz(text)
-    return None if fields is None else float(mktime_tz(fields))
+    if fields is None:
+        return None
+    year, month, day, hour, minute, second = fields[:6]
+    if _TWO_DIGITS.search(text):
+        year = _year_of_two_digits(year % 100, now)
+    try:
+        # RFC 5322 §3.3 has a leap second, which no datetime has.
+        time = datetime(year, month, day, hour, minute, min(second, 59), tzinfo=timezone.utc)
+    except ValueError:
+        return None
+    return time.timestamp() + (second - time.second) if second <= 60 else None
+
+
+def _year_of_two_digits(digits: int, now: float) -> int:
+    """The year that ends with *digits*.
+
+    "Recipients […] MUST interpret a timestamp that appears to be more than 50 years in
+    the future as representing the most recent year in the past".
+    """
+    this_year = 1970 + (int(now // _YEAR) if math.isfinite(now) else 0)
+    past = this_year - (this_year - digits) % 100
+    return past + 100 if past + 100 <= this_year + 50 else past

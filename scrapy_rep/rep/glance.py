@@ -49,7 +49,7 @@ def glance(
     """
     if dialect.blank_ends_group or dialect.naming is not Naming.TOKEN or not dialect.allow_lines:
         return None
-    if dialect.precedence is not Precedence.LONGEST:
+    if dialect.precedence is not Precedence.LONGEST or (dialect.empty_names and "" in agents):
         return None
     text = b"\n" + text_of(body, dialect)
     if b"#" in text:

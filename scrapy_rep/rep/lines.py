@@ -29,8 +29,8 @@ from .dialects import Dialect
 #: grammar's WS (space, tab) and the other ASCII white space, seen in the wild.
 WHITE_SPACE = b" \t\v\f\r\n"
 
-# RFC 9309 has only UTF-8; files in UTF-16 exist and say so in their first octets.
-_UTF16_MARKS = ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+#: RFC 9309 has only UTF-8; files in UTF-16 exist and say so in their first bytes.
+UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 # Leniency: a forgotten colon, where a line has exactly two words.
 _TWO_WORDS = re.compile(rb"([^ \t]+)[ \t]+([^ \t]+)")
@@ -270,6 +270,25 @@ def read_line(line: bytes, dialect: Dialect) -> Line | None:
     return Line(_field(key.lower(), dialect), key, value.strip(WHITE_SPACE), bool(colon))
 
 
+# A line that begins with a key, of any dialect.
+_ANY_KEY = re.compile(
+    rb"(?:\A|[\r\n])[ \t\v\f]*(?:%s)[ \t\v\f]*[: \t\v\f]" % b"|".join([*_KEYS, *_TYPOS]),
+    re.IGNORECASE,
+)
+
+
+def utf16_of(body: bytes) -> str:
+    """The encoding of *body* if it is in UTF-16, "" if it is not.
+
+    It is if a byte order mark says so, and a line begins with a key when it is read so:
+    some files in other encodings begin with a mark, too.
+    """
+    if not body.startswith(UTF16_MARKS):
+        return ""
+    encoding = "utf-16-le" if body.startswith(codecs.BOM_UTF16_LE) else "utf-16-be"
+    return encoding if _ANY_KEY.search(body[2:].decode(encoding, "replace").encode()) else ""
+
+
 def is_typo(key: bytes) -> bool:
     """Whether *key* is a misspelling that is forgiven."""
     return key.lower() in _TYPOS
@@ -283,9 +302,8 @@ def within_limit(body: bytes, max_size: int) -> bytes:
     """
     if len(body) <= max_size:
         return body
-    for mark, encoding in _UTF16_MARKS:
-        if body.startswith(mark):
-            return body[: _end_of_last_line_of_utf16(body, max_size, encoding)]
+    if encoding := utf16_of(body[:max_size]):
+        return body[: _end_of_last_line_of_utf16(body, max_size, encoding)]
     if body[max_size : max_size + 1] in (b"\r", b"\n"):
         return body[:max_size]
     end = max(body.rfind(b"\n", 0, max_size), body.rfind(b"\r", 0, max_size))
@@ -306,10 +324,10 @@ def _end_of_last_line_of_utf16(body: bytes, max_size: int, encoding: str) -> int
 
 def _without_mark(body: bytes, dialect: Dialect) -> bytes:
     """*body* as UTF-8 (or whatever it is) without a byte order mark."""
-    if dialect.utf16:
-        for mark, encoding in _UTF16_MARKS:
-            if body.startswith(mark):
-                return body[len(mark) :].decode(encoding, "replace").encode()
+    if dialect.utf16 and body.startswith(UTF16_MARKS):
+        encoding = utf16_of(body)
+        # A mark before text that is not in UTF-16 is skipped, or its first line were lost.
+        return body[2:].decode(encoding, "replace").encode() if encoding else body[2:]
     # Leniency of the reference library: part of a mark is skipped as well.
     for length in (3, 2, 1):
         if body.startswith(codecs.BOM_UTF8[:length]):

@@ -139,7 +139,10 @@ class RuleSet:
         self._exact = exact
         # As new strings, for those that follow each other to be neighbours in memory: a
         # search looks at some of them at its end, and what a processor has at hand is quick.
-        self._starts = _END.join(sorted(starts)).split(_END)
+        self._starts = sorted(starts)
+        # In the form of the draft of 1996, a pattern may have a line end in it.
+        if not any(_END in start for start in starts):
+            self._starts = _END.join(self._starts).split(_END)
         self._weights = [starts[start] for start in self._starts]
         self._parents = array("L", [0]) * len(starts)
         self._link()
@@ -236,8 +239,10 @@ def refuses(path: str, patterns: list[str], allows: Sequence[bool], dialect: Dia
     """
     starts = patterns
     if dialect.wildcards:
-        together = "\n".join(patterns)
-        if "index.htm" in together:
+        together = _END.join(patterns)
+        if together.count(_END) >= len(patterns):
+            starts = [_start(pattern, dialect) for pattern in patterns]
+        elif "index.htm" in together:
             starts = _TAIL_OR_PAGE.sub("", together).split("\n")
         elif "*" in together or "$" in together:
             starts = _TAIL.sub("", together).split("\n")
@@ -332,7 +337,7 @@ def _signs(refusing: Iterable[str]) -> Signs | None:
         if word:
             words.add(word.encode("ascii"))
         else:
-            starts.add(_TAIL.sub("", pattern))
+            starts.add(pattern.partition("*")[0].removesuffix("$"))
     if len(starts) > _FEW or "" in starts or "/" in starts:
         return None
     return frozenset(words), tuple(starts)

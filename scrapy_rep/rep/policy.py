@@ -136,18 +136,16 @@ class Policy:
         if self.robots is None or self.directives is None or is_robots_txt(url, self.dialect):
             return None
         age = max(0.0, now - self.fetched_at)
-        record = self.directives.refusal(url, agents)
-        if record is not None:
-            above = record.lines_of_agents
-            names = (name for name in self.robots.lines_naming(agents) if name.line in above)
+        refusal = self.directives.refusal(url, agents)
+        if refusal is not None:
             return Verdict(
                 False,
                 Reason.PURPOSE,
-                group=tuple(names),
+                group=refusal.record.names_among(self.robots.lines_naming(agents)),
                 origin=self.origin,
                 age=age,
-                detail="no purpose of this crawl is left",
-                record=record,
+                detail=refusal.why,
+                record=refusal.record,
             )
         pace = self.directives.pace(agents)
         if not pace.seconds_until_open(now):

@@ -7,17 +7,19 @@ draft-ietf-aipref-attach, "Content-Usage Rule Semantics": the record with the
 longest path that matches holds, as with rules; of those with the same path, each
 does. draft-ietf-aipref-vocab, "Combining Preferences": "If any statement of
 preference indicates that the usage is disallowed, the result is that the usage is
-disallowed". What no statement is about is neither allowed nor disallowed.
+disallowed". What no statement is about is neither allowed nor disallowed. So it is with how
+much of a page may be shown again, of which the least holds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 from .dialects import RFC9309
 from .lines import Field
 from .matching import NO_RULE, RuleSet, line_of
-from .records import OtherRecord, UsagePreferences
+from .records import ContentUse, OtherRecord, UsagePreferences
 from .urls import canonical_patterns, path_to_match
 
 #: The records that this file is about.
@@ -26,40 +28,64 @@ PREFERENCE_FIELDS = frozenset({Field.CONTENT_SIGNAL, Field.CONTENT_USAGE})
 # Terms of https://contentsignals.org and of draft-ietf-aipref-vocab for the same.
 _SAME = (
     frozenset({"search"}),
-    frozenset({"ai-input", "ai-use"}),
+    frozenset({"ai-input"}),
     frozenset({"ai-train", "train-ai"}),
 )
 #: The purposes that have a definition somewhere.
 KNOWN_PURPOSES = frozenset().union(*_SAME)
 
 
+class Refusal(NamedTuple):
+    """A record by which a URL is not to be requested, and why that is so."""
+
+    record: OtherRecord
+    why: str
+
+
 class Preferences:
-    """What *records*, all of them about us, say about *purposes*."""
+    """What *records*, all of them about us, say about *purposes*, and about showing *shown*."""
 
-    def __init__(self, records: Iterable[OtherRecord], purposes: Sequence[str]) -> None:
+    def __init__(
+        self,
+        records: Iterable[OtherRecord],
+        purposes: Sequence[str],
+        shown: ContentUse | None = None,
+    ) -> None:
         self._records = {record.line: record for record in records}
+        self._shown = shown
         self._by_purpose = [
-            [self._rules(field, purpose) for field in PREFERENCE_FIELDS] for purpose in purposes
+            [self._rules(field, _refuses(purpose)) for field in PREFERENCE_FIELDS]
+            for purpose in purposes
         ]
+        self._bounds: list[RuleSet] = []
+        if shown is not None:
+            self._bounds = [self._rules(Field.CONTENT_SIGNAL, _allows_less_than(shown))]
 
-    def refusal(self, url: str) -> OtherRecord | None:
-        """The record that refuses the first purpose, if *url* may be used for none of them.
+    def refusal(self, url: str) -> Refusal | None:
+        """Why *url* is not to be requested, if it is not.
 
-        Raises :exc:`~scrapy_rep.rep.urls.InvalidURL` for what is no URL.
+        It may be used for none of the purposes, by the record that refuses the first one; or
+        less of it may be shown than the crawl shows. Raises
+        :exc:`~scrapy_rep.rep.urls.InvalidURL` for what is no URL.
         """
         if not self._records:
             return None
         path = path_to_match(url, RFC9309)
         refusing = [_first_refusal(rules, path) for rules in self._by_purpose]
-        return self._records[refusing[0]] if refusing and all(refusing) else None
+        if refusing and all(refusing):
+            return Refusal(self._records[refusing[0]], "no purpose of this crawl is left")
+        line = _first_refusal(self._bounds, path)
+        if line and self._shown is not None:
+            why = f"this crawl shows more of its pages again: {self._shown.value}"
+            return Refusal(self._records[line], why)
+        return None
 
-    def _rules(self, field: Field, purpose: str) -> RuleSet:
-        """The records of *field* as rules that "allow" where they refuse *purpose*.
+    def _rules(self, field: Field, refuse: Callable[[UsagePreferences], bool]) -> RuleSet:
+        """The records of *field* as rules that "allow" where they *refuse*.
 
         So that of equal paths, the one that refuses holds: with Allow and Disallow
         it is the other way round.
         """
-        same = next((terms for terms in _SAME if purpose in terms), {purpose})
         lines: list[int] = []
         paths: list[bytes] = []
         refuses: list[bool] = []
@@ -68,8 +94,17 @@ class Preferences:
             if record.field is field and isinstance(value, UsagePreferences):
                 lines.append(record.line)
                 paths.append((value.path or "/").encode("ascii"))
-                refuses.append(any(term in same and not yes for term, yes in value.purposes))
+                refuses.append(refuse(value))
         return RuleSet(lines, canonical_patterns(paths, RFC9309), refuses, RFC9309)
+
+
+def _refuses(purpose: str) -> Callable[[UsagePreferences], bool]:
+    same = next((terms for terms in _SAME if purpose in terms), {purpose})
+    return lambda value: any(term in same and not yes for term, yes in value.purposes)
+
+
+def _allows_less_than(shown: ContentUse) -> Callable[[UsagePreferences], bool]:
+    return lambda value: value.shown is not None and shown.exceeds(value.shown)
 
 
 def _first_refusal(rules: Iterable[RuleSet], path: str) -> int:

@@ -14,6 +14,7 @@ import dataclasses
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from enum import Enum
 
 from .agents import group_name
 from .dialects import Dialect
@@ -90,17 +91,32 @@ class CleanParam:
     path: str | None = None
 
 
+class ContentUse(Enum):
+    """How much of a page may be shown again, from the least to the most."""
+
+    IMMEDIATE = "immediate"
+    REFERENCE = "reference"
+    FULL = "full"
+
+    def exceeds(self, allowed: ContentUse) -> bool:
+        """Whether it is more than *allowed*."""
+        by_extent = list(ContentUse)
+        return by_extent.index(self) > by_extent.index(allowed)
+
+
 @dataclass(frozen=True, slots=True)
 class UsagePreferences:
     """For what content may be used: each purpose that is named, and whether it is allowed.
 
     A purpose that is not among *purposes* is neither allowed nor disallowed.
     *path* is the pattern of the URLs this is about, matched as that of a rule
-    is; ``None`` is every URL.
+    is; ``None`` is every URL. *shown* is how much of a page may be shown again,
+    ``None`` where nothing is said of it.
     """
 
     purposes: tuple[tuple[str, bool], ...]
     path: str | None = None
+    shown: ContentUse | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +130,9 @@ class OtherRecord:
 
     Sitemap, Host, Clean-param and License are about the site, Crawl-delay,
     Request-rate, Visit-time, Noindex, Content-Signal and Content-Usage about
-    the robots of :attr:`agents`.
+    the robots of :attr:`agents`. A group may go on beyond a record, so others may be
+    named in it: the record counts for them where no such record has their own
+    user-agent line directly above it.
     """
 
     line: int
@@ -123,25 +141,42 @@ class OtherRecord:
     raw: bytes
     value: object
     problem: str
-    # A group's user-agent lines, and how many of them stand above the record.
+    # A group's user-agent lines, how many of them stand above the record, and from which one
+    # on no other record stands between them.
     # A tuple for each record would be quadratic: 4 GB for a hostile file.
     _group: Sequence[AgentLine] = dataclasses.field(repr=False, compare=False)
     _above: int = dataclasses.field(repr=False, compare=False)
+    _directly_from: int = dataclasses.field(repr=False, compare=False)
 
     def __str__(self) -> str:
         return f"{printable(self.key)}: {printable(self.raw)}".rstrip()
 
     @property
     def agents(self) -> tuple[AgentLine, ...]:
-        """The user-agent lines above it in its group."""
-        return tuple(self._group[: self._above])
+        """The user-agent lines directly above it: no other record stands between them."""
+        return tuple(self._group[self._directly_from : self._above])
 
     @property
     def lines_of_agents(self) -> range:
         """Among these lines are those of :attr:`agents`, and no other user-agent line."""
+        return self._lines_from(self._directly_from)
+
+    @property
+    def lines_of_group(self) -> range:
+        """Among these lines are all user-agent lines above it in its group, and no others."""
+        return self._lines_from(0)
+
+    def names_among(self, ours: Collection[AgentLine]) -> tuple[AgentLine, ...]:
+        """Those of *ours* through which it is about us: directly above it, else in its group."""
+        for lines in (self.lines_of_agents, self.lines_of_group):
+            if names := tuple([name for name in ours if name.line in lines]):
+                return names
+        return ()
+
+    def _lines_from(self, index: int) -> range:
         if not self._above:
             return range(0)
-        return range(self._group[0].line, self._group[self._above - 1].line + 1)
+        return range(self._group[index].line, self._group[self._above - 1].line + 1)
 
 
 def read_other_records(
@@ -153,24 +188,29 @@ def read_other_records(
     """
     lines: list[bytes] = []
     group: list[AgentLine] = []
-    after_rule = False
+    directly_from = 0
+    after_rule = after_other = False
     for number, kind, raw in read_records(body, dialect):
         if kind is Field.USER_AGENT:
             if after_rule:
-                group, after_rule = [], False
+                group = []
+            if after_rule or after_other:
+                directly_from, after_rule, after_other = len(group), False, False
             group.append(AgentLine(group_name(raw, dialect), number))
         elif kind is Field.BLANK:
-            group = []
+            group, directly_from = [], 0
         elif kind is Field.DISALLOW or (kind is Field.ALLOW and dialect.allow_lines):
             after_rule = True
         else:
+            after_other = True
             # What is no rule in this dialect is a key that it does not know.
             kind = Field.UNKNOWN if kind is Field.ALLOW else kind  # noqa: PLW2901
             if kind in fields:
                 lines = lines or split_lines(body, dialect)
                 key = _key(lines[number - 1], dialect)
                 value, problem = _read_value(kind, raw)
-                yield OtherRecord(number, kind, key, raw, value, problem, group, len(group))
+                place = group, len(group), directly_from
+                yield OtherRecord(number, kind, key, raw, value, problem, *place)
 
 
 def _key(line: bytes, dialect: Dialect) -> bytes:
@@ -333,8 +373,8 @@ def _split_path(raw: bytes) -> tuple[str | None, bytes]:
 
 
 _SIGNALS = {b"yes": True, b"no": False}
-# Cloudflare's own, in the robots.txt that it manages: "use=reference".
-_OTHER_SIGNALS = {b"use"}
+# Cloudflare, since August 2026: an upper bound, "use=immediate", "use=reference" or "use=full".
+_USES = {use.value.encode(): use for use in ContentUse}
 
 
 # https://contentsignals.org, https://blog.cloudflare.com/content-signals-policy/:
@@ -343,22 +383,22 @@ _OTHER_SIGNALS = {b"use"}
 def _content_signal(raw: bytes) -> tuple[object, str]:
     path, signals = _split_path(raw)
     purposes: dict[str, bool] = {}
+    shown: ContentUse | None = None
     problem = ""
     for signal in signals.split(b","):
         name, _, value = (part.strip() for part in signal.lower().partition(b"="))
-        if name and value in _SIGNALS:
+        if name == b"use" and value in _USES:
+            shown = _USES[value]
+        elif name not in (b"", b"use") and value in _SIGNALS:
             purposes[_octets_as_path(name)] = _SIGNALS[value]
-        elif name not in _OTHER_SIGNALS or not value:
-            problem = "It has a part that is no purpose with yes or no, such as ai-train=no."
-    return _preferences(purposes, path, problem)
-
-
-def _preferences(
-    purposes: dict[str, bool], path: str | None, problem: str
-) -> tuple[UsagePreferences | None, str]:
-    if problem and not purposes:
-        return None, problem
-    return UsagePreferences(tuple(purposes.items()), path), problem
+        else:
+            problem = (
+                "It has a part that is no purpose with yes or no, such as ai-train=no, and no "
+                "use=immediate, use=reference or use=full."
+            )
+    if problem and not purposes and shown is None:
+        raise _Malformed(problem)
+    return UsagePreferences(tuple(purposes.items()), path, shown), problem
 
 
 # RFC 9651 §3 (Structured Field Values): the grammar of a dictionary. Each
@@ -412,11 +452,15 @@ def _members(dictionary: bytes) -> dict[str, bytes | None]:
 # unknown".
 def _content_usage(raw: bytes) -> tuple[object, str]:
     path, dictionary = _split_path(raw)
-    members = _members(dictionary)
+    try:
+        members = _members(dictionary)
+    except _Malformed as error:
+        # "If the parsing of the Dictionary fails, preferences are unknown": those of its path.
+        return UsagePreferences((), path), str(error)
     purposes = {key: _TOKENS[token] for key, token in members.items() if token in _TOKENS}
     problem = "It has a part that says neither y nor n of a purpose, such as train-ai=n."
     complete = members and len(purposes) == len(members)
-    return _preferences(purposes, path, "" if complete else problem)
+    return UsagePreferences(tuple(purposes.items()), path), "" if complete else problem
 
 
 _READERS: dict[Field, Callable[[bytes], tuple[object, str]]] = {

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Sequence
-from itertools import chain
+from itertools import chain, compress
+from operator import attrgetter
 from typing import TypeVar
 
-from .agents import Agents, preferences
+from .agents import EVERYONE, Agents, preferences
 from .dialects import RFC9309, Dialect
 from .findings import Finding, read_findings
 from .glance import glance
@@ -41,6 +42,8 @@ _MAX_RULES = 1024
 
 # Leaves the words of a path whose octets are all plain; others get a NUL in it.
 _WORDS_IF_PLAIN = words_among(PLAIN)
+
+_line_of_name = attrgetter("line")
 
 _Value = TypeVar("_Value")
 
@@ -117,7 +120,7 @@ class RobotsTxt:
             path: str = url.removeprefix(self._site)  # type: ignore[arg-type, assignment]
             if path != url and path[0] == "/":
                 marked = path.encode().translate(_WORDS_IF_PLAIN)
-                if 0 not in marked and "/." not in path and path[-1] != "?":
+                if 0 not in marked and "/." not in path:
                     words = None
                     look = rules.look
                     if look is not None:
@@ -179,6 +182,37 @@ class RobotsTxt:
             not rule.refuses, Reason.RULE, rule=rule, group=group.agents, merged=group.merged
         )
 
+    def union_verdict(self, url: str | bytes, agents: Sequence[str]) -> Verdict:
+        """The verdict about *url* by the rules for any of *agents*, in no order of preference.
+
+        So does Google's library with a list of agents: the rules of all groups that name
+        one of them are one group, and everyone's count only where there are none.
+        :meth:`verdict` takes the groups of the first agent that has any, as Google documents
+        its crawlers.
+
+        >>> body = b"User-agent: a\\nAllow: /\\n\\nUser-agent: b\\nDisallow: /x\\n"
+        >>> robots = RobotsTxt.parse(body)
+        >>> robots.verdict("/x", ["a", "b"]).line, robots.union_verdict("/x", ["a", "b"]).line
+        (2, 5)
+        """
+        named = [agent for agent in dict.fromkeys(agents) if self._has_own_group(agent)]
+        if not named:
+            return self.verdict(url, EVERYONE)
+        verdicts = [self.verdict(url, agent) for agent in named]
+        if verdicts[0].reason in (Reason.INVALID_URL, Reason.ROBOTS_TXT_ITSELF):
+            return verdicts[0]
+        path = self._path(url)
+        weights = [self._rules_for(agent).decide(path) for agent in named]
+        if (best := max(weights)) != NO_RULE:
+            return verdicts[weights.index(best)]
+        lines = chain.from_iterable(map(self.lines_naming, named))
+        return Verdict(True, Reason.NO_RULE, group=tuple(sorted(set(lines), key=_line_of_name)))
+
+    def _has_own_group(self, agent: str) -> bool:
+        """Whether a group names *agent*, which is not everyone."""
+        groups = self._groups_about(agent)
+        return bool(groups) and groups[0].agents[0].name != EVERYONE
+
     def crawl_delay(self, agents: Agents) -> float | None:
         """The Crawl-delay for *agents* in seconds, ``None`` where there is none.
 
@@ -212,8 +246,10 @@ class RobotsTxt:
     def records_for(
         self, agents: Agents, fields: Collection[Field] = OTHER_FIELDS
     ) -> tuple[OtherRecord, ...]:
-        """The :attr:`records` in the groups that are about *agents*, those of *fields*.
+        """The :attr:`records` that are about *agents*, those of *fields*.
 
+        Of each field, they are those directly below user-agent lines that name us; where
+        there are none, those below such lines in the groups that are about *agents*.
         Sitemap, Host, Clean-param and License are about the site wherever they
         stand: see :attr:`records` for all of these.
         """
@@ -224,10 +260,17 @@ class RobotsTxt:
         return tuple(chain.from_iterable(group.agents for group in self._groups_about(agents)))
 
     def _records_for(self, agents: Agents, fields: Collection[Field]) -> Iterator[OtherRecord]:
+        """Of each field those directly below our user-agent lines, else those in our groups."""
         ours = sorted(line for _, line in self.lines_naming(agents))
-        for record in read_other_records(self.body, self.dialect, fields):
-            above = record.lines_of_agents
-            if bisect_left(ours, above.start) < bisect_left(ours, above.stop):
+        in_groups = [
+            record
+            for record in read_other_records(self.body, self.dialect, fields)
+            if _any_in(ours, record.lines_of_group)
+        ]
+        direct = [_any_in(ours, record.lines_of_agents) for record in in_groups]
+        found = {record.field for record in compress(in_groups, direct)}
+        for record, is_direct in zip(in_groups, direct, strict=True):
+            if is_direct or record.field not in found:
                 yield record
 
     def _values(self, agents: Agents, field: Field, kind: type[_Value]) -> Iterator[_Value]:
@@ -328,6 +371,11 @@ class RobotsTxt:
             assert read is not None
             self._rules[line] = Rule(read.field is Field.ALLOW, read.value, line)
         return self._rules[line]
+
+
+def _any_in(numbers: Sequence[int], lines: range) -> bool:
+    """Whether any of *numbers*, which are sorted, is one of *lines*."""
+    return bisect_left(numbers, lines.start) < bisect_left(numbers, lines.stop)
 
 
 def _combined(

@@ -37,8 +37,9 @@ _ANY_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://|(?i:about|data):")
 _AROUND = "".join(map(chr, range(0x21)))
 _DROPPED = {ord(character): None for character in "\t\n\r"}
 
-# Scheme and authority; "\" begins and ends an authority as "/" does, as in browsers.
-_AUTHORITY = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.\-]*:)?[/\\]{2}[^/\\?#]*")
+# Scheme and authority; "\" begins and ends an authority as "/" does, as in browsers. Without
+# a scheme, what starts with "//" is a path.
+_AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[/\\]{2}[^/\\?#]*")
 
 # Where what a URL is about is plain to see, and no client reads it otherwise.
 _SITE = re.compile(r"https?://[A-Za-z0-9.\-]+(?::([0-9]{1,5}))?/")
@@ -52,8 +53,7 @@ _KEPT = "!&()+,/:;=?@"
 
 
 #: The octets that are the same in every form, in a URL and in a pattern. What follows the
-#: authority in a URL is the path to match as it stands if it has no others, no "/." in it,
-#: and does not end with "?".
+#: authority in a URL is the path to match as it stands if it has no others and no "/." in it.
 PLAIN = (_UNRESERVED + _KEPT).encode("ascii")
 _PLAIN_OR_META = PLAIN + b"*$\n"
 # Of values between line ends, one that has others, after its line end.
@@ -197,7 +197,7 @@ def rest_to_match(rest: str, dialect: Dialect) -> str:
     """The same for what follows the authority in a URL, which starts with ``/``."""
     text = _octets(rest)
     odd = text.encode().translate(None, PLAIN)
-    if not odd and "/." not in text and not text.endswith("?"):
+    if not odd and "/." not in text:
         return text
     if dialect.path_form is PathForm.VERBATIM:
         return _c_string(text.partition("#")[0])
@@ -230,7 +230,8 @@ def canonical_patterns(values: Sequence[bytes], dialect: Dialect) -> list[str]:
     White space around them does not count. In the result, where *dialect* has
     wildcards, ``*`` is one, and ``$`` an anchor where it comes last.
     """
-    if not dialect.wildcards:
+    # What is decoded may have a line end in it.
+    if not dialect.wildcards or dialect.path_form is PathForm.DECODED:
         return [_canonical_pattern(value.strip(WHITE_SPACE), dialect) for value in values]
     # Of most files no value needs work, and of the others few do: quick to see of all
     # at once. No value has a line end in it, and none gets one.
@@ -276,14 +277,14 @@ def _unquoted(encoded: str) -> str:
 
 
 def _normal(rest: str, form: _Form) -> str:
-    path, _, query = rest.partition("#")[0].partition("?")
+    path, mark, query = rest.partition("#")[0].partition("?")
     path = _in_form(path.replace("\\", "/"), form)
     if not path.startswith("/"):
         path = "/" + path
     if "/." in path:
         path = _without_dot_segments(path)
-    # "/?" and "/" are one resource to every client that Scrapy has.
-    return f"{path}?{_in_form(query, form)}" if query else path
+    # RFC 9309 §2.2.2 compares bytes: the "?" of an empty query is one.
+    return path + mark + _in_form(query, form)
 
 
 def _without_dot_segments(path: str) -> str:

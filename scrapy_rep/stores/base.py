@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol
 
-from scrapy_rep.rep.access import Failure, FetchResult
+from scrapy_rep.rep.access import Failure, FetchResult, Headers
 from scrapy_rep.rep.cache_entry import CacheEntry, Outage, StoredResponse
 from scrapy_rep.rep.text import MAX_PRINTED, printable
 from scrapy_rep.rep.urls import InvalidURL, Origin
@@ -207,6 +207,7 @@ def _fields(result: FetchResult) -> tuple[Any, ...]:
         result.detail,
         result.headers,
         result.cut,
+        *((result.via, result.user_agent) if result.via or result.user_agent else ()),
     )
 
 
@@ -291,7 +292,9 @@ def _outage(fields: Any, bodies: _Bodies) -> Outage | None:
 
 
 def _result(fields: list[Any], bodies: _Bodies) -> FetchResult:
-    url, status, size, redirects, failure, detail, headers, cut = fields
+    url, status, size, redirects, failure, detail, headers, cut, *more = fields
+    # The first values had no more fields, and answers without redirects need none.
+    via, user_agent = more or ((), "")
     if not isinstance(cut, bool):
         _refuse("not a truth value")
     return FetchResult(
@@ -301,9 +304,15 @@ def _result(fields: list[Any], bodies: _Bodies) -> FetchResult:
         _count(redirects),
         None if failure is None else Failure[_text(failure)],
         _detail(detail),
-        tuple([(_text(name), _text(content)) for name, content in headers]),
+        _headers(headers),
         cut,
+        tuple([_headers(each) for each in via]),
+        _text(user_agent),
     )
+
+
+def _headers(fields: list[Any]) -> Headers:
+    return tuple([(_text(name), _text(content)) for name, content in fields])
 
 
 def _text(value: object) -> str:

@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 from scrapy_rep.rep.access import FetchResult, access_result
@@ -22,6 +23,8 @@ from scrapy_rep.rep.agents import (
 )
 from scrapy_rep.rep.cache_entry import CacheEntry, Outage, StoredResponse
 from scrapy_rep.rep.dialects import DIALECTS, Dialect, Naming
+from scrapy_rep.rep.differences import class_of_difference
+from scrapy_rep.rep.explain import explain
 from scrapy_rep.rep.freshness import (
     KEPT_HEADERS,
     LONGEST_RETRY_AFTER,
@@ -64,28 +67,32 @@ class Target:
 # -- robots.txt ---------------------------------------------------------------------
 
 
-def robots_txt(data: bytes) -> None:
-    """An octet for the dialect, a line of agents, a line with a URL, and a robots.txt."""
-    agents, _, rest = data[1:].partition(b"\n")
+def robots_txt(dialect: Dialect, data: bytes) -> None:
+    """A line of agents, a line with a URL, and a robots.txt."""
+    agents, _, rest = data.partition(b"\n")
     url, _, body = rest.partition(b"\n")
-    _check_file(_dialect(data), body, url, agents.decode("latin-1").split(","))
+    check_file(dialect, body, url, agents.decode("latin-1").split(","))
 
 
-def made_robots_txt(data: bytes) -> None:
-    """A file that looks like one, whatever the octets: they say what is in it."""
-    made = generated(data[1:])
+def made_robots_txt(dialect: Dialect, data: bytes) -> None:
+    """A file that looks like one, whatever the bytes: they say what is in it."""
+    made = generated(data)
     for url in made.urls:
-        _check_file(_dialect(data), made.body, url, made.agents)
+        check_file(dialect, made.body, url, made.agents)
 
 
-def _dialect(data: bytes) -> Dialect:
-    return list(DIALECTS.values())[int.from_bytes(data[:1], "big") % len(DIALECTS)]
-
-
-def _check_file(dialect: Dialect, body: bytes, url: bytes, agents: Sequence[str]) -> None:
+def check_file(dialect: Dialect, body: bytes, url: bytes, agents: Sequence[str]) -> None:
+    """All answers that *body* gives agree, and none raises."""
     robots = RobotsTxt.parse(body, dialect)
     verdict = robots.verdict(url, agents)
     assert str(verdict).isprintable()
+    explanation = explain(robots, url, agents)
+    assert explanation.verdict == verdict
+    winner = explanation.winner
+    assert winner is None or winner.rule == verdict.rule
+    robots.union_verdict(url, agents)
+    for allowed in (True, False):
+        class_of_difference(body, url.decode("latin-1"), agents, allowed, dialect)
     _check_answers(robots, url, agents, verdict.allowed)
     _check_answers(RobotsTxt.parse(body, dialect), url, agents, verdict.allowed)
     if verdict.reason in (Reason.RULE, Reason.NO_RULE, Reason.NO_GROUP):
@@ -148,7 +155,7 @@ def user_agent(data: bytes) -> None:
     agents = data.decode("latin-1").split(",")
     ours = preferences(agents)
     assert ours == preferences(ours)
-    assert not {"", EVERYONE} & set(ours)
+    assert EVERYONE not in ours
     for dialect in DIALECTS.values():
         _check_name(data, ours, dialect)
 
@@ -243,6 +250,7 @@ User-agent: *
 Disallow: /a*b$
 Allow: /index.html
 Disallow: /%7e\xe9?q=%2F # comment
+Disallow: /%0A%0d%00
 Crawl-delay: 1.5
 Request-rate: 1/10s 0600-0845
 Visit-time: 0600-0845
@@ -255,8 +263,12 @@ Clean-param: a&b /c
 Content-Signal: search=yes, ai-train=no
 Content-Usage: train-ai=n
 """
-_ASKED = (b"a,b\nhttps://example.com/axb\n", b"b\n/index.html?q=1#top\n", b"c,a\n//h:8\\a\n")
-_DIALECTS = range(len(DIALECTS))
+_ASKED = (
+    b"a,b\nhttps://example.com/axb\n",
+    b"\n/%0a%0d%00?\n",
+    b"b\n/index.html?q=1#top\n",
+    b"c,a\n//h:8\\a\n",
+)
 _MARKS = (b"", b"\xef\xbb\xbf", b"\xff\xfe")
 
 _HEADERS = b"""\
@@ -271,31 +283,44 @@ retry-after: 120"""
 _FACTS = CacheEntry(
     _ORIGIN,
     StoredResponse(
-        FetchResult(_ORIGIN.robots_url, 200, _FILE, headers=(("etag", '"x"'),)),
+        FetchResult(
+            _ORIGIN.robots_url,
+            200,
+            _FILE,
+            headers=(("etag", '"x"'), ("vary", "User-Agent")),
+            via=((), (("age", "1"),)),
+            user_agent="ExampleBot/1.0",
+        ),
         fetched_at=1_700_000_000.0,
         confirmed_at=1_700_000_001.0,
     ),
     Outage(FetchResult(_ORIGIN.robots_url, 503, b"x"), 1_700_000_002.0, 1_700_000_003.0, 2),
 )
 
+
+def _of_files(dialect: Dialect) -> dict[str, Target]:
+    """The targets that read a robots.txt as *dialect* says."""
+    words = [line.split(b" ")[0] + b" " for line in _FILE.split(b"\n") if b":" in line]
+    words += [b"\r\n", b"\n", b"*", b"$", b"%2F", b"%2A", b"%24", b"/./", b"/../", b"http://h"]
+    words += [b"/robots.txt", b"index.htm", b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff"]
+    words += [b"%0A", b"%0D", b"%00", b"%09", b"?"]
+    return {
+        f"robots-txt-{dialect.name}": Target(
+            partial(robots_txt, dialect),
+            [asked + mark + _FILE for asked in _ASKED for mark in _MARKS],
+            words,
+        ),
+        f"made-robots-txt-{dialect.name}": Target(
+            partial(made_robots_txt, dialect),
+            [bytes(range(0, 256, step)) for step in (1, 2, 3, 5)],
+            longest=SEED_SIZE,
+        ),
+    }
+
+
 TARGETS = {
-    "robots-txt": Target(
-        robots_txt,
-        [
-            bytes([n]) + asked + mark + _FILE
-            for n in _DIALECTS
-            for asked in _ASKED
-            for mark in _MARKS
-        ],
-        [line.split(b" ")[0] + b" " for line in _FILE.split(b"\n") if b":" in line]
-        + [b"\r\n", b"\n", b"*", b"$", b"%2F", b"%2A", b"%24", b"/./", b"/../", b"http://h"]
-        + [b"/robots.txt", b"index.htm", b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff"],
-    ),
-    "made-robots-txt": Target(
-        made_robots_txt,
-        [bytes([n, *range(0, 256, step)]) for n in _DIALECTS for step in (1, 2, 3, 5)],
-        longest=1 + SEED_SIZE,
-    ),
+    name: target for dialect in DIALECTS.values() for name, target in _of_files(dialect).items()
+} | {
     "user-agent": Target(
         user_agent,
         [

@@ -578,6 +578,44 @@ async def test_a_crawl_that_finds_an_outage_in_the_store_says_so(
 
 
 @pytest_twisted.ensureDeferred
+async def test_an_answer_that_varies_by_user_agent_is_not_shared_with_another_one(
+    servers: LoopbackServers, tmp_path: Path
+) -> None:
+    one = serve(servers, ok(RULES, ("Vary", "User-Agent")))
+    first, other = (
+        in_file(tmp_path) | {"USER_AGENT": name, "REP_AGENT_TOKENS": "x"} for name in ("A", "B")
+    )
+    counts = []
+    for settings in (first, first, other, other, first):
+        await ask_at(0, f"{one.url}/no", by_rule, settings)
+        counts.append(robots_count(one))
+    assert counts == [1, 1, 2, 2, 3]
+
+
+@pytest_twisted.ensureDeferred
+async def test_other_answers_are_shared_by_all_user_agents(
+    servers: LoopbackServers, tmp_path: Path
+) -> None:
+    one = serve(servers, ok(RULES, ("Vary", "Accept-Encoding")))
+    for name in ("A", "B"):
+        settings = in_file(tmp_path) | {"USER_AGENT": name, "REP_AGENT_TOKENS": "x"}
+        await ask_at(0, f"{one.url}/no", by_rule, settings)
+    assert robots_count(one) == 1
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_redirect_that_is_stale_is_followed_again(
+    servers: LoopbackServers, tmp_path: Path
+) -> None:
+    target = serve(servers, ok(RULES, ("Cache-Control", "max-age=86400")))
+    location = ("Location", f"{target.url}/robots.txt")
+    one = serve(servers, http_response(301, b"", [location, ("Cache-Control", "max-age=3600")]))
+    for seconds in (0, 0.8 * HOUR, 1.1 * HOUR):
+        await ask_at(seconds, f"{one.url}/no", by_rule, in_file(tmp_path))
+    assert robots_count(one) == robots_count(target) == 2
+
+
+@pytest_twisted.ensureDeferred
 async def test_the_grace_goes_on(servers: LoopbackServers, tmp_path: Path) -> None:
     one = serve(servers, DOWN)
     settings = in_file(tmp_path) | {"REP_UNREACHABLE_GRACE": DAY}

@@ -8,10 +8,12 @@ from scrapy_rep.rep.agents import (
     EVERYONE,
     check_token,
     group_name,
+    names_any,
     preferences,
     token_of_user_agent,
 )
-from scrapy_rep.rep.dialects import GOOGLE, KOSTER1994, KOSTER1996, RFC9309, Dialect
+from scrapy_rep.rep.dialects import DIALECTS, GOOGLE, KOSTER1994, KOSTER1996, RFC9309, Dialect
+from scrapy_rep.rep.robotstxt import RobotsTxt
 
 BOTH = pytest.mark.parametrize("dialect", [RFC9309, GOOGLE], ids=lambda dialect: dialect.name)
 
@@ -48,8 +50,8 @@ def test_a_name_may_be_nobodys(value: bytes, dialect: Dialect) -> None:
 @pytest.mark.parametrize("dialect", [KOSTER1996, KOSTER1994], ids=lambda dialect: dialect.name)
 def test_before_there_were_tokens_a_name_is_all_of_a_value(dialect: Dialect) -> None:
     assert group_name("Café Bot/1.0".encode(), dialect) == "Café Bot/1.0"
-    # Octets that are no UTF-8 are no reason to raise.
-    assert group_name(b"Caf\xe9 Bot", dialect) == "Caf\\xe9 Bot"
+    # Bytes that are not UTF-8 do not make it raise, and stand for no letters.
+    assert group_name(b"Caf\xe9 Bot", dialect) == "Caf\ufffd Bot"
 
 
 @BOTH
@@ -90,6 +92,33 @@ def test_our_tokens_are_compared_in_lower_case_and_in_order(
     assert preferences(agents) == names
 
 
+# RFC 9309 §2.2.1: "case-insensitive matching", of tokens that are all ASCII.
+@pytest.mark.parametrize(
+    ("agent", "name"),
+    [
+        ("\u212abot", "kbot"),
+        ("\u212aBOT", "kbot"),
+        ("\u0130bot", "i\u0307bot"),
+        ("\u0178bot", "\xffbot"),
+    ],
+)
+@pytest.mark.parametrize("dialect", DIALECTS.values(), ids=lambda dialect: dialect.name)
+def test_case_is_that_of_ascii(dialect: Dialect, agent: str, name: str) -> None:
+    assert preferences(agent) != (name,)
+    assert preferences("KBot\u212a") == ("kbot\u212a",)
+    for ours, theirs in ((agent, name), (name, agent)):
+        value = theirs.encode()
+        robots = RobotsTxt.parse(b"User-agent: %b\nDisallow: /\n" % value, dialect)
+        assert robots.allowed("/", ours)
+        assert not names_any(group_name(value, dialect), preferences(ours), dialect)
+
+
+@pytest.mark.parametrize("dialect", [KOSTER1996, KOSTER1994], ids=lambda dialect: dialect.name)
+def test_letters_outside_of_ascii_are_compared_as_they_are(dialect: Dialect) -> None:
+    robots = RobotsTxt.parse("User-agent: CAF\xc9\nDisallow: /\n".encode(), dialect)
+    assert [robots.allowed("/", agent) for agent in ("caf\xc9", "caf\xe9")] == [False, True]
+
+
 @pytest.mark.parametrize("token", ["ExampleBot", "a", "MJ12bot", "a-b_C"])
 def test_a_token_that_a_group_can_name_is_one(token: str) -> None:
     assert check_token(token) == token
@@ -121,6 +150,7 @@ def test_a_token_is_a_string(token: object) -> None:
         ("Mozilla/5.0 (compatible; ExampleBot/0.1; https://example.com/bot.html)", "ExampleBot"),
         ("Mozilla/5.0 (Linux; Android 6; compatible; ExampleBot/2.1; x) Safari", "ExampleBot"),
         ("Mozilla/5.0 (X) AppleWebKit/537.36 (COMPATIBLE;ExampleBot) Chrome", "ExampleBot"),
+        ("Mozilla/5.0 (compatible; Example\u212abot/0.1)", "Example"),
     ],
 )
 def test_a_crawlers_header_names_it(header: str, token: str) -> None:

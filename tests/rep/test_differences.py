@@ -78,7 +78,6 @@ LONG = b"#" * 512_000 + b"\n" + ALL.encode() + b"/a"
         (ALL + "/a/$", "/a/b/..", "dot segments"),
         (ALL + "/a/$", "/a/.", "dot segments"),
         (ALL + "/c?/../d$", "/a/b/../../../c?/../d", "dot segments"),
-        (ALL + "/a$", "/a?", "empty query"),
         (ALL + "/", "/robots.txt", "``/robots.txt`` itself"),
         ("User-agent: Bot2\nDisallow: /", "/a", "digits in product tokens"),
         (ALL + "\nDisallowed: /", "/a", "keys by prefix"),
@@ -179,6 +178,13 @@ def test_what_is_kept_of_a_file_does_not_grow_without_end() -> None:
         assert reading.answer(b"/%d" % number, (f"bot-{number}",), ()) == (True, 0)
     assert reading.path.cache_info().currsize == 1024
     assert reading.rule_set.cache_info().currsize == 128
+
+
+def test_the_empty_agent_makes_a_difference() -> None:
+    body = b"User-agent:\nDisallow: /\n"
+    for dialect, other in ((RFC9309, GOOGLE), (GOOGLE, RFC9309)):
+        points = Differences(body, dialect).from_dialect("/a", "", other)
+        assert points == ("names without a character",)
 
 
 def test_points_have_names_of_their_own() -> None:

@@ -8,6 +8,7 @@ from scrapy_rep.rep.dialects import DIALECTS, RFC9309, Dialect
 from scrapy_rep.rep.directives import Directives, HonouredDirectives
 from scrapy_rep.rep.lines import Field
 from scrapy_rep.rep.pace import Pace
+from scrapy_rep.rep.records import ContentUse
 from scrapy_rep.rep.robotstxt import RobotsTxt
 
 PACING = frozenset({Field.CRAWL_DELAY, Field.REQUEST_RATE, Field.VISIT_TIME})
@@ -31,6 +32,8 @@ def directives(
         (BODY, NOTHING, False),
         (BODY, HonouredDirectives(frozenset({Field.REQUEST_RATE})), False),
         (BODY, HonouredDirectives(purposes=("ai-train",)), True),
+        (BODY, HonouredDirectives(content_use=ContentUse.FULL), True),
+        (b"User-agent: *\nCrawl-delay: 3", HonouredDirectives(content_use=ContentUse.FULL), False),
         (b"User-agent: *\nCONTENT-USAGE: search=n", EVERYTHING, True),
         (b"User-agent: *\rcrawl-Delay:5", EVERYTHING, True),
         ("\ufeffUser-agent: *\nVisit-time: 0600-0800\n".encode("utf-16-le"), EVERYTHING, True),
@@ -45,9 +48,9 @@ def test_they_are_found_in_every_dialect(dialect: Dialect) -> None:
     found = directives(BODY, dialect=dialect)
     assert found is not None
     assert found.pace("x") == Pace(crawl_delay=3.0)
-    record = found.refusal("https://example.com/", "x")
-    assert record is not None
-    assert str(record) == "Content-Signal: search=no"
+    refusal = found.refusal("https://example.com/", "x")
+    assert refusal is not None
+    assert str(refusal.record) == "Content-Signal: search=no"
 
 
 def test_what_is_not_honoured_is_not_there() -> None:

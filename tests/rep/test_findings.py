@@ -161,6 +161,10 @@ def test_byte_order_marks(mark: bytes, encoding: str, dialect: Dialect, kind: st
         assert kinds(body, dialect) == [(1, kind)]
 
 
+def test_a_mark_of_utf_16_before_other_text() -> None:
+    assert kinds(codecs.BOM_UTF16_LE + b"User-agent: x\nDisallow: /\n") == [(1, "utf-16-unread")]
+
+
 @pytest.mark.parametrize(
     ("body", "line"), [(b"User-agent: *\nDisallow: /\nDisallow: /a\n", 2), (b"x" * 40, 1)]
 )

@@ -105,6 +105,12 @@ def test_the_value_is_not_looked_for_in_our_name(name: str) -> None:
     assert allowed(f"User-agent: {name}\nDisallow: /\n", "/")
 
 
+@pytest.mark.parametrize("agent", ["x", "xa0", "a0", "\\", "\\xa0"])
+def test_a_byte_that_is_not_utf_8_has_no_letters_in_it(agent: str) -> None:
+    assert allowed("User-agent: \xa0bot\nDisallow: /\n", "/", agent)
+    assert not allowed("User-agent: \xa0bot\nDisallow: /\n", "/", "bot")
+
+
 def test_several_names_of_one_record() -> None:
     body = "User-agent: onebot\nUser-agent: otherbot\nDisallow: /a\n"
     assert [verdict(body, "/a", agent).line for agent in ("onebot", "otherbot", "third")] == [

@@ -136,6 +136,10 @@ def test_a_name_is_all_of_the_value(name: str) -> None:
     assert allowed(f"User-agent: {name}\nDisallow: /\n", "/", "figtree")
 
 
+def test_a_byte_that_is_not_utf_8_is_not_its_escape_sequence() -> None:
+    assert allowed("User-agent: \xa0\nDisallow: /\n", "/", "\\xa0")
+
+
 @pytest.mark.parametrize("agent", ["figtree", "otherbot"])
 def test_the_default_record_is_for_robots_without_one(agent: str) -> None:
     default, ours = "User-agent: *\nDisallow: /\n", "User-agent: figtree\nDisallow: /a\n"

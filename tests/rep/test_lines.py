@@ -13,6 +13,7 @@ from scrapy_rep.rep.lines import (
     read_records,
     read_sections,
     split_lines,
+    text_of,
     within_limit,
 )
 
@@ -147,6 +148,30 @@ class TestUTF16:
         for size in range(4, 30, 2):
             assert within_limit(body, len(lines) + size) == lines
         assert within_limit(body, len(first) + 12) == first
+
+    @pytest.mark.parametrize("key", ["Allow", "USER-AGENT", "Sitemap", "disallaw", "user agent"])
+    @pytest.mark.parametrize("start", ["", "# Ċ\r", "\n \t", "Ċ: x\r\n\v"])
+    @pytest.mark.parametrize("colon", [":", " :", " ", "\t"])
+    def test_has_a_key_that_says_so(
+        self, mark: bytes, encoding: str, key: str, start: str, colon: str
+    ) -> None:
+        text = f"{start}{key}{colon}/é"
+        assert (
+            text_of(mark + text.encode(encoding), RFC9309)
+            == text.replace("\r\n", "\n").replace("\r", "\n").encode()
+        )
+
+    @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"], ids=repr)
+    @pytest.mark.parametrize("more", [b"", b"#", b"\nx: \0\n"], ids=repr)
+    def test_is_bytes_where_no_key_is_in_utf_16(
+        self, mark: bytes, encoding: str, end: bytes, more: bytes
+    ) -> None:
+        # RFC 9309 §2.3.1.5: "crawlers MUST use the parseable rules".
+        body = mark + b"allow: /a" + end + b"allow: /b" + end + more
+        assert read(body)[:2] == [A, B]
+        assert [field for _, field, _ in read(body, GOOGLE)[:2]] == [Field.UNKNOWN, Field.ALLOW]
+        whole = mark + b"allow: /a" + end
+        assert within_limit(body, len(whole) + 3).rstrip() == whole.rstrip()
 
     def test_of_which_no_line_is_whole_says_nothing(self, mark: bytes, encoding: str) -> None:
         assert within_limit(mark + "allow: /Ċ".encode(encoding) * 9, 60) == b""

@@ -13,6 +13,7 @@ from scrapy_rep.rep.directives import Directives, HonouredDirectives
 from scrapy_rep.rep.lines import Field
 from scrapy_rep.rep.pace import Pace
 from scrapy_rep.rep.policy import Policy, Rules
+from scrapy_rep.rep.records import ContentUse
 from scrapy_rep.rep.robotstxt import RobotsTxt
 from scrapy_rep.rep.urls import Origin
 from scrapy_rep.rep.verdict import AgentLine, Reason
@@ -102,7 +103,7 @@ AT_NIGHT = b"User-agent: *\nCrawl-delay: 3\nVisit-time: 2200-0559\nVisit-time: 0
 NO_SEARCH = b"""
 User-agent: Other
 User-agent: ExampleBot
-Content-Usage: /a search=n, ai-use=n
+Content-Signal: /a search=no, ai-input=no
 Sitemap: /s.xml
 Disallow: /b
 """
@@ -148,12 +149,34 @@ def test_no_purpose_is_left() -> None:
     assert (verdict.reason, verdict.line, verdict.rule) == (Reason.PURPOSE, 4, None)
     assert verdict.group == (AgentLine("ExampleBot", 3),)
     assert str(verdict) == (
-        'disallowed by "Content-Usage: /a search=n, ai-use=n" (line 4, group ExampleBot) of '
+        'disallowed by "Content-Signal: /a search=no, ai-input=no" (line 4, group ExampleBot) of '
         "https://example.com/robots.txt; no purpose of this crawl is left"
     )
     for url in ("https://example.com/c", ITSELF):
         assert found.objection(url, "ExampleBot", NOON) is None
     assert found.objection(PAGE, "x", NOON) is None
+
+
+def test_an_objection_names_our_user_agent_line_of_the_group() -> None:
+    # No record is directly below it, so that of its group counts.
+    body = b"User-agent: ExampleBot\nSitemap: s\nUser-agent: y\n"
+    body += b"Content-Signal: search=no, ai-input=no\n"
+    verdict = policy(Access.SUCCESSFUL, RobotsTxt.parse(body)).objection(PAGE, "ExampleBot", NOON)
+    assert verdict is not None
+    assert verdict.group == (AgentLine("ExampleBot", 1),)
+
+
+def test_more_is_shown_of_a_page_than_its_site_allows() -> None:
+    robots = RobotsTxt.parse(b"User-agent: *\nContent-Signal: search=yes, use=reference\n")
+    directives = Directives.of(robots, HonouredDirectives(content_use=ContentUse.FULL))
+    found = replace(policy(Access.SUCCESSFUL, robots), directives=directives)
+    verdict = found.objection(PAGE, "ExampleBot", NOON)
+    assert verdict is not None
+    assert (verdict.allowed, verdict.reason, verdict.line) == (False, Reason.PURPOSE, 2)
+    assert str(verdict) == (
+        'disallowed by "Content-Signal: search=yes, use=reference" (line 2, group *) of '
+        "https://example.com/robots.txt; this crawl shows more of its pages again: full"
+    )
 
 
 def test_preferences_change_nothing_about_access() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scrapy_rep.rep.purposes import Preferences
-from scrapy_rep.rep.records import OtherRecord
+from scrapy_rep.rep.records import ContentUse, OtherRecord
 from scrapy_rep.rep.robotstxt import RobotsTxt
 from scrapy_rep.rep.urls import InvalidURL
 
@@ -13,10 +13,15 @@ ALL = ("search", "ai-input", "ai-train")
 
 
 def refusal(
-    lines: list[str], purposes: tuple[str, ...], url: str = "https://example.com/a"
+    lines: list[str],
+    purposes: tuple[str, ...],
+    url: str = "https://example.com/a",
+    shown: ContentUse | None = None,
 ) -> OtherRecord | None:
     body = "\n".join(["User-agent: *", "Allow: /", *lines, "User-agent: Other", "Disallow: /"])
-    return Preferences(RobotsTxt.parse(body.encode()).records_for("x"), purposes).refusal(url)
+    records = RobotsTxt.parse(body.encode()).records_for("x")
+    found = Preferences(records, purposes, shown).refusal(url)
+    return found.record if found else None
 
 
 # The line in which the first of *lines* stands.
@@ -45,7 +50,10 @@ FIRST = 3
         # Two vocabularies, the same purposes.
         (["Content-Usage: train-ai=n"], ("ai-train",), FIRST),
         (["Content-Signal: ai-train=no"], ("train-ai",), FIRST),
-        (["Content-Usage: ai-use=n"], ("ai-input",), FIRST),
+        # The vocabulary had this label until 2025-08-08.
+        (["Content-Usage: ai-use=n"], ("ai-input",), 0),
+        (["Content-Usage: ai-use=n"], ("ai-use",), FIRST),
+        (["Content-Signal: ai-input=no"], ("ai-use",), 0),
         (["Content-Usage: train-ai=y, ai-train=n"], ("ai-train",), FIRST),
         # Terms that are new to us.
         (["Content-Usage: archive=n"], ("archive",), FIRST),
@@ -84,6 +92,12 @@ BY_PATH: list[tuple[list[str], str, bool]] = [
     (["Content-Usage: train-ai=n", "Content-Usage: /a train-ai=y"], "/a/b", False),
     (["Content-Usage: / train-ai=n", "Content-Usage: /a search=y"], "/a/b", False),
     (["Content-Usage: /a train-ai=n", "Content-Usage: /b train-ai=n"], "/c", False),
+    # Nothing is known for a path whose preference is unknown.
+    (["Content-Usage: train-ai=n", "Content-Usage: /a train-ai=maybe"], "/a/b", False),
+    (["Content-Usage: train-ai=n", "Content-Usage: /a train-ai=maybe"], "/b", True),
+    (["Content-Usage: train-ai=n", "Content-Usage: /a Train-AI=n"], "/a", False),
+    (["Content-Usage: train-ai=n", "Content-Usage: /a"], "/a", False),
+    (["Content-Usage: /a train-ai=n", "Content-Usage: /a train-ai=maybe"], "/a", True),
     # Without a path it is about all of them.
     (["Content-Usage: train-ai=y", "Content-Usage: / train-ai=n"], "/", True),
     # Wildcards, percent-encoding and queries, as in rules.
@@ -103,6 +117,59 @@ BY_PATH: list[tuple[list[str], str, bool]] = [
 def test_paths(lines: list[str], path: str, refused: bool) -> None:
     url = f"https://example.com{path}"
     assert (refusal(lines, ("ai-train",), url) is not None) is refused
+
+
+IMMEDIATE, REFERENCE, FULL = ContentUse
+
+
+@pytest.mark.parametrize(
+    ("lines", "shown", "line"),
+    [
+        # A bound: whoever shows no more is welcome.
+        (["Content-Signal: use=immediate"], IMMEDIATE, 0),
+        (["Content-Signal: use=immediate"], REFERENCE, FIRST),
+        (["Content-Signal: use=immediate"], FULL, FIRST),
+        (["Content-Signal: use=reference"], IMMEDIATE, 0),
+        (["Content-Signal: use=reference"], REFERENCE, 0),
+        (["Content-Signal: use=reference"], FULL, FIRST),
+        (["Content-Signal: use=full"], FULL, 0),
+        # Neither side says something by default.
+        (["Content-Signal: use=immediate"], None, 0),
+        (["Content-Signal: search=no"], FULL, 0),
+        (["Content-Signal: use=none"], FULL, 0),
+        ([], FULL, 0),
+        # It is a signal of Content-Signal alone.
+        (["Content-Usage: use=immediate"], FULL, 0),
+        # The longest path decides; of equal ones, whoever allows less.
+        (["Content-Signal: use=immediate", "Content-Signal: /a use=full"], FULL, 0),
+        (["Content-Signal: use=immediate", "Content-Signal: /a search=yes"], FULL, 0),
+        (["Content-Signal: use=full", "Content-Signal: /a use=immediate"], FULL, FIRST + 1),
+        (["Content-Signal: use=full", "Content-Signal: use=reference"], FULL, FIRST + 1),
+        (["Content-Signal: use=immediate", "Content-Signal: use=full"], REFERENCE, FIRST),
+        (["Content-Signal: /b use=immediate"], FULL, 0),
+    ],
+)
+def test_how_much_of_a_page_is_shown_again(
+    lines: list[str], shown: ContentUse | None, line: int
+) -> None:
+    for purposes in ((), ("search",)):
+        if purposes and "Content-Signal: search=no" in lines:
+            continue
+        found = refusal(lines, purposes, shown=shown)
+        assert (found.line if found else 0) == line
+
+
+def test_what_is_said_of_a_refusal() -> None:
+    body = b"User-agent: *\nContent-Signal: search=no, use=immediate\n"
+    records = RobotsTxt.parse(body).records_for("x")
+    url = "https://example.com/"
+    by_use = Preferences(records, (), FULL).refusal(url)
+    assert by_use is not None
+    assert by_use.why == "this crawl shows more of its pages again: full"
+    # No purpose being left says more.
+    by_purpose = Preferences(records, ("search",), FULL).refusal(url)
+    assert by_purpose is not None
+    assert by_purpose.why == "no purpose of this crawl is left"
 
 
 def test_what_is_no_url_has_no_preference() -> None:

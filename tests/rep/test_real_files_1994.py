@@ -39,7 +39,7 @@ NAMES = ("rfc9309", "google", "koster1996", "koster1994")
 # Site, agent, path, and the answers: "+" allowed, "-" refused. Why they differ:
 # wildcards are characters in the two old dialects, Allow is unknown in the oldest,
 # names are whole ("…*" is not "…") in that of 1996 and looked for in that of 1994,
-# google decodes nothing, keeps an empty query, and takes robots.txt as any page.
+# google decodes nothing, and takes robots.txt as any page.
 QUESTIONS = [
     ("Problogger.net", "AnyBot", "/", "++++"),
     ("Problogger.net", "AnyBot", "/wp-admin/", "++++"),
@@ -84,7 +84,7 @@ QUESTIONS = [
     # The draft of 1996 decodes everything but "%2F".
     ("SEOMoz.org", "AnyBot", "/blog%3Fpage", "++-+"),
     ("Wolf-Howl", "AnyBot", "/a?b", "--++"),
-    ("Wolf-Howl", "AnyBot", "/a?", "+-++"),
+    ("Wolf-Howl", "AnyBot", "/a?", "--++"),
     ("Wolf-Howl", "AnyBot", "/2008/05/", "----"),
     ("Wolf-Howl", "AnyBot", "/2003/", "++++"),
     ("Wolf-Howl", "AnyBot", "/faq", "++++"),
@@ -135,7 +135,7 @@ QUESTIONS = [
     ("Google", "AnyBot", "/news?output=xhtml&a", "----"),
     ("Google", "AnyBot", "/?q=a", "----"),
     ("Google", "AnyBot", "/", "++++"),
-    ("Google", "AnyBot", "/m?", "+-++"),
+    ("Google", "AnyBot", "/m?", "----"),
     ("Google", "AnyBot", "/m?a", "----"),
     ("Google", "AnyBot", "/maps", "++++"),
     ("Google", "AnyBot", "/%75rl?q=a", "-+--"),

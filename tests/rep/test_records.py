@@ -13,6 +13,7 @@ from scrapy_rep.rep.lines import Field
 from scrapy_rep.rep.records import (
     OTHER_FIELDS,
     CleanParam,
+    ContentUse,
     OtherRecord,
     RequestRate,
     TimeWindow,
@@ -27,8 +28,10 @@ def read(line: bytes, dialect: Dialect = RFC9309) -> OtherRecord:
     return record
 
 
-def use(*purposes: tuple[str, bool], path: str | None = None) -> UsagePreferences:
-    return UsagePreferences(purposes, path)
+def use(
+    *purposes: tuple[str, bool], path: str | None = None, shown: ContentUse | None = None
+) -> UsagePreferences:
+    return UsagePreferences(purposes, path, shown)
 
 
 NO_TRAINING = ("train-ai", False)
@@ -61,8 +64,16 @@ NO_TRAINING = ("train-ai", False)
         ("Noindex: /!a b\x7f~", "/!a%20b%7F~"),
         ("Content-Signal: search=yes, ai-train=no", use(("search", True), ("ai-train", False))),
         ("Content-signal: AI-Train = NO", use(("ai-train", False))),
-        ("Content-signal: search=yes,use=reference", use(("search", True))),
-        ("Content-Signal: use=reference", use()),
+        (
+            "Content-signal: search=yes,use=reference",
+            use(("search", True), shown=ContentUse.REFERENCE),
+        ),
+        ("Content-Signal: use=reference", use(shown=ContentUse.REFERENCE)),
+        (
+            "Content-Signal: /a search=yes, USE = Full",
+            use(("search", True), path="/a", shown=ContentUse.FULL),
+        ),
+        ("Content-Signal: use=full,use=immediate", use(shown=ContentUse.IMMEDIATE)),
         ("Content-Signal: /blog/ ai-train=no", use(("ai-train", False), path="/blog/")),
         ("Content-Usage: train-ai=n", use(NO_TRAINING)),
         ("Content-Usage: train-ai=n , search=y", use(NO_TRAINING, ("search", True))),
@@ -95,18 +106,8 @@ def test_a_value_in_the_type_of_its_field(line: str, value: object) -> None:
         *(f"Noindex: {value}" for value in ("", "a")),
         *(
             f"Content-Signal: {value}"
-            for value in ("", "/a", "search", "=yes", "search=maybe", "use")
+            for value in ("", "/a", "search", "=yes", "search=maybe", "use", "use=all", "use=no")
         ),
-        *(
-            f"Content-Usage: {value}"
-            for value in ("", "/a", "Train-AI=n", "train-ai = n", "train-ai=n,", "train-ai=n x")
-        ),
-        # RFC 9651: a list, a number, a date … are no y and no n.
-        *(
-            f"Content-Usage: train-ai={value}"
-            for value in ('(n "y";a 1)', "()", "1", "-1.5", "@1", ":eQ==:", "?1", '%"n"', "nn")
-        ),
-        "Content-Usage: train-ai",
         "License: none (public domain)",
         "License: /license.xml",
         "License: ftp://example.com/",
@@ -133,6 +134,8 @@ def test_a_malformed_value_is_kept_as_it_is_with_what_is_wrong(line: str) -> Non
         ("Content-Usage: search=y, train-ai=no", use(("search", True))),
         ('Content-Usage: train-ai=y, train-ai, search=n, search="n", bots=y', use(("bots", True))),
         ("Content-Signal: search=no=yes, ai-train=no", use(("ai-train", False))),
+        ("Content-Signal: search=no, use=all", use(("search", False))),
+        ("Content-Signal: search=maybe, use=full", use(shown=ContentUse.FULL)),
     ],
 )
 def test_what_can_be_used_of_a_malformed_value_is(line: str, value: object) -> None:
@@ -151,6 +154,25 @@ def test_what_can_be_used_of_a_malformed_value_is(line: str, value: object) -> N
 )
 def test_octets_that_are_not_utf8_are_no_reason_to_raise(line: bytes, value: str) -> None:
     assert read(line).value == value
+
+
+# draft-ietf-aipref-vocab, "Processing Algorithm": "Otherwise, the preference for that category is
+# unknown"; "If the parsing of the Dictionary fails, preferences are unknown."
+@pytest.mark.parametrize(
+    "value",
+    [
+        *("", "Train-AI=n", "train-ai = n", "train-ai=n,", "train-ai=n x", "train-ai"),
+        # RFC 9651: a list, a number, a date … are no y and no n.
+        *('train-ai=(n "y";a 1)', "train-ai=()", "train-ai=1", "train-ai=-1.5", "train-ai=@1"),
+        *("train-ai=:eQ==:", "train-ai=?1", 'train-ai=%"n"', "train-ai=nn"),
+    ],
+)
+@pytest.mark.parametrize("path", [None, "/a"])
+def test_preferences_that_are_unknown_are_those_of_their_path(value: str, path: str | None) -> None:
+    record = read(f"Content-Usage: {path} {value}".replace("None ", "").encode())
+    assert record.value == use(path=path)
+    assert re.fullmatch(r"It [a-z].*\.", record.problem)
+    assert len(record.problem) < 200
 
 
 def test_a_path_alone_says_neither_yes_nor_no() -> None:
@@ -180,11 +202,11 @@ def test_allow_is_an_unknown_field_where_there_are_no_allow_lines() -> None:
     body = b"User-agent: a\nAllow: /\nUser-agent: b\nCrawl-delay: 1\n"
     allow, delay = read_other_records(body, KOSTER1994)
     assert (allow.field, allow.key, allow.raw) == (Field.UNKNOWN, b"Allow", b"/")
-    assert delay.agents == (AgentLine("a", 1), AgentLine("b", 3))
+    assert delay.agents == (AgentLine("b", 3),)
 
 
 @pytest.mark.parametrize("dialect", DIALECTS.values(), ids=lambda dialect: dialect.name)
-def test_records_are_about_the_user_agent_lines_above_them_in_their_group(dialect: Dialect) -> None:
+def test_records_are_about_the_user_agent_lines_directly_above_them(dialect: Dialect) -> None:
     body = (
         b"Host: 1\nUser-agent: a\nHost: 3\nUser-agent: b\nHost: 5\nDisallow: /\nHost: 7\n"
         b"User-agent: c\nHost: 9\n\nHost: 11\n"
@@ -192,15 +214,44 @@ def test_records_are_about_the_user_agent_lines_above_them_in_their_group(dialec
     a, b, c = AgentLine("a", 2), AgentLine("b", 4), AgentLine("c", 8)
     last = () if dialect.blank_ends_group else (c,)
     records = list(read_other_records(body, dialect))
-    assert [record.agents for record in records] == [(), (a,), (a, b), (a, b), (c,), last]
+    assert [record.agents for record in records] == [(), (a,), (b,), (b,), (c,), last]
     lines = [record.lines_of_agents for record in records]
-    assert lines[:5] == [range(0), range(2, 3), range(2, 5), range(2, 5), range(8, 9)]
+    assert lines[:5] == [range(0), range(2, 3), range(4, 5), range(4, 5), range(8, 9)]
+    groups = [record.lines_of_group for record in records]
+    assert groups[:5] == [range(0), range(2, 3), range(2, 5), range(2, 5), range(8, 9)]
 
 
 def test_user_agent_lines_below_rules_are_of_one_group() -> None:
     body = b"User-agent: a\nDisallow: /\nUser-agent: b\nUser-agent: c\nHost: d\n"
     (record,) = read_other_records(body, RFC9309)
     assert record.agents == (AgentLine("b", 3), AgentLine("c", 4))
+
+
+@pytest.mark.parametrize("between", ["", "# comment\n", "\n", "nonsense\n"], ids=repr)
+def test_lines_without_a_key_part_no_user_agent_lines(between: str) -> None:
+    body = f"User-agent: a\n{between}User-agent: b\n{between}Host: c\nNoindex: /\n"
+    for record in read_other_records(body.encode(), RFC9309):
+        assert [name.name for name in record.agents] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("ours", "names"),
+    [
+        (["a"], ["a"]),
+        (["b", "c"], ["b", "c"]),
+        (["c"], ["c"]),
+        # Only by the group, if none is directly above.
+        (["a", "b"], ["b"]),
+        (["d"], []),
+        ([], []),
+    ],
+)
+def test_through_which_of_our_names_a_record_is_about_us(ours: list[str], names: list[str]) -> None:
+    body = b"User-agent: a\nx: y\nUser-agent: b\nUser-agent: c\nHost: h\nUser-agent: d\n"
+    record = list(read_other_records(body, RFC9309))[-1]
+    lines = {"a": 1, "b": 3, "c": 4, "d": 6}
+    about_us = record.names_among([AgentLine(name, lines[name]) for name in ours])
+    assert [name.name for name in about_us] == names
 
 
 def test_only_the_fields_that_are_asked_for() -> None:
@@ -213,7 +264,7 @@ def test_only_the_fields_that_are_asked_for() -> None:
 def test_many_records_below_many_user_agent_lines_take_no_memory_for_each_pair() -> None:
     records = list(read_other_records(b"User-agent:a\nx:\n" * 30_000, GOOGLE))
     assert len(records) == 30_000
-    assert len(records[-1].agents) == 30_000
+    assert records[-1].lines_of_group == range(1, 60_000)
 
 
 # -- times of the day ----------------------------------------------------------------

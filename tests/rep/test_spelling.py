@@ -50,9 +50,14 @@ def _hex(change: Callable[[str], str]) -> Callable[[str, int], str]:
     return lambda url, _: re.sub("%[0-9A-Fa-f]{2}", lambda match: change(match.group()), url)
 
 
+def _as_scrapy_sends(url: str) -> str:
+    # It leaves out an empty query, which is another URL to the rules.
+    return safe_url_string(url) + ("?" if url.find("?") == len(url) - 1 else "")
+
+
 # Each makes another spelling of a URL that starts with SITE; the number says where.
 SPELLINGS: dict[str, Callable[[str, int], str]] = {
-    "as Scrapy sends it": lambda url, _: safe_url_string(url),
+    "as Scrapy sends it": lambda url, _: _as_scrapy_sends(url),
     "upper hex": _hex(str.upper),
     "lower hex": _hex(str.lower),
     "unreserved encoded": _encode_one,
@@ -137,6 +142,7 @@ INVALID: list[tuple[str | bytes, str]] = [
     ("example.com/page", "neither an absolute URL nor a path"),
     ("mailto:a@example.com", "neither an absolute URL nor a path"),
     ("data:text/plain,/a", "neither an absolute URL nor a path"),
+    ("\\\\h\\a", "neither an absolute URL nor a path"),
     ("\ud800", "neither an absolute URL nor a path"),
     (b"\xff\xfe", "neither an absolute URL nor a path"),
     ("http://", "names no host"),

@@ -6,7 +6,7 @@ import contextlib
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from w3lib.url import safe_url_string
 
@@ -186,11 +186,16 @@ def test_percent_encoding_is_made_equal(url: str, path: str) -> None:
         ("https://example.com/", "/"),
         ("https://example.com?q", "/?q"),
         ("https://example.com#f", "/"),
-        ("https://example.com/?", "/"),
-        ("https://example.com/a?#f", "/a"),
+        ("https://example.com/?", "/?"),
+        ("https://example.com?", "/?"),
+        ("https://example.com/a/..?", "/?"),
+        ("/a??", "/a??"),
+        ("https://example.com/a?#f", "/a?"),
         ("https://example.com/a;p?q#f?g", "/a;p?q"),
         ("https://user@example.com:8080/a", "/a"),
-        ("//example.com/a", "/a"),
+        ("//example.com/a", "//example.com/a"),
+        ("//private/../x", "//x"),
+        ("/\\\\h/a", "///h/a"),
         ("/a", "/a"),
         ("https://example.com//a", "//a"),
         ("https://example.com\\a\\b", "/a/b"),
@@ -270,6 +275,8 @@ def _hex(url: str, change: str) -> str:
 def test_a_url_has_one_path_however_it_is_spelled(tail: str) -> None:
     url = f"http://example.com/{tail}"
     path = path_to_match(url, RFC9309)
+    # Scrapy leaves out an empty query, which is another URL to the rules.
+    assume(path.find("?") != len(path) - 1)
     safe = safe_url_string(url)
     spellings: list[str | bytes] = [
         safe,
@@ -280,9 +287,7 @@ def test_a_url_has_one_path_however_it_is_spelled(tail: str) -> None:
         url.partition("#")[0] + "#fragment",
         f"HTTP://user@EXAMPLE.com:80/{tail}",
     ]
-    # As a path alone, "//b" would be a host.
-    if not tail.lstrip("\t\n").startswith(("/", "\\")):
-        spellings.append(f"/{tail}")
+    spellings.append(f"/{tail}")
     assert {path_to_match(spelling, RFC9309) for spelling in spellings} == {path}
 
 
@@ -399,7 +404,7 @@ def test_the_google_dialect_escapes_patterns_and_decodes_nothing(
         ("https://example.com/robots.txt#f", True),
         ("https://example.com/%72obots%2Etxt", True),
         ("https://example.com/a/../robots.txt", True),
-        ("https://example.com/robots.txt?", True),
+        ("https://example.com/robots.txt?", False),
         ("https://example.com/robots.txt?q", False),
         ("https://example.com/robots.txt/", False),
         ("https://example.com/ROBOTS.TXT", False),

@@ -32,6 +32,7 @@ from tests.stores.examples import NOON, entry, origin, outage
 TIMES = st.floats(0, 253_402_300_799)
 TEXTS = st.text(st.characters(codec=None), max_size=50)
 COUNTS = st.integers(0, 1_000_000)
+_HEADERS = st.lists(st.tuples(TEXTS, TEXTS), max_size=4).map(tuple)
 RESULTS = st.builds(
     FetchResult,
     url=TEXTS,
@@ -40,7 +41,9 @@ RESULTS = st.builds(
     redirects=COUNTS,
     failure=st.none() | st.sampled_from(Failure),
     detail=TEXTS.map(printable),
-    headers=st.lists(st.tuples(TEXTS, TEXTS), max_size=4).map(tuple),
+    headers=_HEADERS,
+    via=st.lists(_HEADERS, max_size=3).map(tuple),
+    user_agent=TEXTS,
 )
 COPIES = st.builds(StoredResponse, RESULTS, TIMES, TIMES)
 OUTAGES = st.builds(Outage, RESULTS, TIMES, TIMES, st.integers(1, 1_000_000))
@@ -171,6 +174,25 @@ def test_an_old_value_is_still_read() -> None:
         b'"status 200",[["etag","\\"1\\""]],false,1800000000.0,1800000000.0],null]'
     )
     assert decode(origin(), value(line, b"User-agent: *\nDisallow: /private/\n")) == entry()
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        [[]],
+        [[], "a", 1],
+        [[], 1],
+        ["x", "a"],
+        [[[["age"]]], "a"],
+        [[[["age", 1]]], "a"],
+        [{}, None],
+    ],
+)
+def test_fields_that_are_not_of_a_chain_of_redirects(more: list[Any]) -> None:
+    head = head_of(encode(entry()))
+    *result, fetched_at, confirmed_at = head[1]
+    head[1] = [*result, *more, fetched_at, confirmed_at]
+    refused(value(head, b"User-agent: *\nDisallow: /private/\n"))
 
 
 def test_of_another_origin() -> None:

@@ -28,6 +28,7 @@ from scrapy_rep.policies.cache import PolicyCache, steady
 from scrapy_rep.rep.dialects import Access
 from scrapy_rep.rep.findings import Severity
 from scrapy_rep.rep.freshness import validators
+from scrapy_rep.rep.lines import utf16_of
 from scrapy_rep.rep.text import printable
 from scrapy_rep.rep.urls import Origin
 from scrapy_rep.settings import RepSettings
@@ -141,7 +142,7 @@ async def _fetch_with(crawler: Crawler, origin: Origin, asking: Asking) -> _Fetc
 
 
 def _encoding(body: bytes) -> str:
-    if body.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+    if utf16_of(body):
         return "UTF-16, by its byte order mark"
     try:
         body.decode()
