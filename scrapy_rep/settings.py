@@ -285,9 +285,22 @@ def _checked(name: str, value: Any, check: Callable[[Any], _T]) -> _T:
     try:
         return check(value)
     except (ValueError, TypeError) as error:
-        # A URL may have a password in it.
-        shown = re.sub(r"(?<=//)[^/]*@", "...@", repr(value))
-        raise ConfigurationError(f"{name} = {shown}: {error}") from None
+        raise ConfigurationError(f"{name} = {_shown(value)}: {error}") from None
+
+
+# What may be a URL, perhaps with mistakes in it, unless it is plain that it has no password.
+_MAY_HAVE_PASSWORD = re.compile(
+    r"(?!(?:[a-z0-9+]+://[a-z0-9.\-]*|sqlite:)(?:/[^@?:#]*)?\Z)\b(?P<scheme>[a-z][a-z0-9+.\-]+:).*"
+    r"|\S*[@?].*",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def _shown(value: Any) -> str:
+    """*value* as Python would write it, but without what may be a password."""
+    text = value if isinstance(value, str) else repr(value)
+    shown = _MAY_HAVE_PASSWORD.sub(lambda found: f"{found['scheme'] or ''}...", text)
+    return repr(shown) if isinstance(value, str) else shown
 
 
 def _pacing(settings: BaseSettings, visit_time: VisitTime) -> frozenset[Field]:

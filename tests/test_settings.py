@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import traceback
 from pathlib import Path
 from typing import Any
 
@@ -366,10 +367,51 @@ def test_a_purpose_that_nobody_has_defined_is_warned_about(
     assert "ai-train" in warning
 
 
+@pytest.mark.parametrize("scheme", ["redis", "rediss", "redis+sentinel", "unix", "http", "redis:x"])
 @pytest.mark.parametrize(
-    "url", ["redis://me:secret@host?no=option", "redis://:secret@/1", "http://me:secret@host"]
+    "rest",
+    [
+        "//me:secret@host?no=option",
+        "//:secret@/1",
+        "//me:secret@host/x",
+        "//me:secret/secret@host",
+        "//me/secret@host/x",
+        "//me:secret?secret@host",
+        "//me:1?secret@host",
+        "//me:1#secret@host/x",
+        "//me:[secret@host",
+        "//host:secret/1",
+        "//host?password=secret&no=option",
+        "//host/x?password=secret",
+        "//host?sentinel_password=secret&no=option",
+        "//host/x/y?sentinel_password=secret",
+        "//host/1?secret=1",
+        "//host/1?port=secret",
+        "//host/1?db=secret",
+        "//host/1?socket_timeout=secret",
+        "//host/1?ssl_cert_reqs=secret",
+        "//host/1?prefix=\N{SNOWMAN}&password=secret",
+        "/:secret@host",
+        "/?password=secret",
+        ":secret",
+    ],
 )
-def test_no_password_in_errors(url: str) -> None:
-    with pytest.raises(ConfigurationError, match="REP_STORE") as caught:
-        RepSettings.read(Settings({"REP_STORE": url}))
-    assert "secret" not in str(caught.value)
+def test_no_password_in_errors(scheme: str, rest: str) -> None:
+    url = f"{scheme}:{rest}"
+    for value in (url, [url], url.encode()):
+        try:
+            shown = str(read(REP_STORE=value).store.place())
+        except ConfigurationError as error:
+            # What is behind an error is in its traceback.
+            shown = "".join(traceback.format_exception(error, limit=0))
+        assert "secret" not in shown
+
+
+def test_an_unknown_way_to_check_certificates_is_a_mistake_in_the_settings() -> None:
+    with pytest.raises(ConfigurationError, match=r"REP_STORE = 'rediss:\.\.\.': redis-py does not"):
+        read(REP_STORE="rediss://host?ssl_cert_reqs=nonsense")
+
+
+def test_values_without_passwords_are_shown_whole() -> None:
+    with pytest.raises(ConfigurationError, match="REP_STORE = 'sqlite:///some/folder/': names no"):
+        read(REP_STORE="sqlite:///some/folder/")

@@ -112,7 +112,9 @@ def steps() -> Iterator[Step]:
         Outcome.of(each, "ROBOTSTXT_PARSER says so") for each in protego
     )
     # The rules of a file for which no parser is left.
-    unreadable = CheckedRules(iter(()), None, RFC9309, report=None).verdict(_PAGE, _AGENT)
+    unreadable = CheckedRules(
+        iter(()), None, RFC9309, report=None, spellings=lambda url: ()
+    ).verdict(_PAGE, _AGENT)
     yield Step(
         "Who reads the file?",
         ["ROBOTSTXT_PARSER; if that raises,", "REP_FALLBACK_PARSER, then this package."],

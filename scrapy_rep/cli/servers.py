@@ -169,7 +169,9 @@ async def _converse(
         try:
             head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
             request_line, *lines = head.strip().split("\r\n")
-            method, target, _ = request_line.split(" ", 2)
+            # Some clients send spaces inside the target.
+            method, rest = request_line.split(" ", 1)
+            target = rest.rpartition(" ")[0]
             fields = (line.partition(":") for line in lines)
             headers = {name.lower(): value.strip() for name, _, value in fields}
             site.asked.append(Asked(method, target, headers, time.monotonic()))

@@ -9,7 +9,8 @@ is refused: what cannot be read cannot allow anything.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
@@ -22,6 +23,7 @@ from scrapy_rep.exceptions import ConfigurationError
 from scrapy_rep.observers.stats import count
 from scrapy_rep.parser import RepRobotParser
 from scrapy_rep.parsers.external import ExternalRules, too_costly
+from scrapy_rep.parsers.logs import escape_logs
 from scrapy_rep.rep.access import FetchResult
 from scrapy_rep.rep.agents import EVERYONE, Agents
 from scrapy_rep.rep.dialects import Dialect
@@ -31,6 +33,7 @@ from scrapy_rep.rep.robotstxt import RobotsTxt
 from scrapy_rep.rep.text import printable
 from scrapy_rep.rep.urls import Origin, is_robots_txt
 from scrapy_rep.rep.verdict import Reason, Verdict
+from scrapy_rep.wire import Wire, is_rewritten
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -52,6 +55,8 @@ class ParserChain:
     def __init__(self, crawler: Crawler, settings: RepSettings) -> None:
         self._crawler = crawler
         self._settings = settings
+        escape_logs(logger)
+        self._spellings = Wire(crawler.settings).spellings
         chosen = settings.parser or RepRobotParser
         candidates = (chosen, settings.fallback_parser, RepRobotParser)
         # dict, as a set that keeps the order
@@ -63,7 +68,9 @@ class ParserChain:
         """What the body of *result*, the robots.txt of *origin*, says. Never raises."""
         body = body_to_read(result, self._settings.max_size)
         ours = self._reading(origin, RepRobotParser, body)
-        return CheckedRules(self._readings(ours), ours, self._settings.dialect, self._report)
+        return CheckedRules(
+            self._readings(ours), ours, self._settings.dialect, self._report, self._spellings
+        )
 
     def _reading(self, origin: Origin, parser: type[RobotParser], body: bytes) -> _Reading:
         read = partial(read_with, parser, self._crawler, body, self._settings.dialect)
@@ -166,9 +173,21 @@ class _Reading(NamedTuple):
 
 
 class CheckedRules:
-    """Rules that go on with the next parser's when the one behind them raises."""
+    """Rules that go on with the next parser's when the one behind them raises.
 
-    __slots__ = ("_dialect", "_ours", "_reading", "_readings", "_report", "_robots", "_rules")
+    They allow a URL only if they allow every URL that it may be sent as: its *spellings*.
+    """
+
+    __slots__ = (
+        "_dialect",
+        "_ours",
+        "_reading",
+        "_readings",
+        "_report",
+        "_robots",
+        "_rules",
+        "_spellings",
+    )
 
     def __init__(
         self,
@@ -176,8 +195,10 @@ class CheckedRules:
         ours: _Reading,
         dialect: Dialect,
         report: Callable[[_Reading, Exception, str], None],
+        spellings: Callable[[str], Sequence[str]],
     ) -> None:
         self._readings = readings
+        self._spellings = spellings
         self._dialect = dialect
         self._report = report
         self._reading: _Reading | None = None
@@ -189,14 +210,31 @@ class CheckedRules:
     def allowed(self, url: str, agents: Agents) -> bool:
         """Whether *agents* may access *url*."""
         try:
-            return self._rules.allowed(url, agents)
+            allowed = self._rules.allowed(url, agents)
         except Exception as error:
             self._hand_over(error, url, agents)
             return self.allowed(url, agents)
+        if not allowed or not is_rewritten(url):
+            return allowed
+        return self._refused_spelling(url, agents) is None
 
     def verdict(self, url: str, agents: Agents) -> Verdict:
         """The same, with what it rests on."""
+        verdict = self._verdict(url, agents)
+        if verdict.allowed and is_rewritten(url):
+            return self._refused_spelling(url, agents) or verdict
+        return verdict
+
+    def _verdict(self, url: str, agents: Agents) -> Verdict:
         return self._ask(lambda rules: rules.verdict(url, agents), url, agents)
+
+    def _refused_spelling(self, url: str, agents: Agents) -> Verdict | None:
+        """The verdict against the first URL that *url* may be sent as and that is refused."""
+        for spelling in self._spellings(url):
+            verdict = self._verdict(spelling, agents)
+            if not verdict.allowed:
+                return replace(verdict, sent_as=spelling)
+        return None
 
     @property
     def robots(self) -> RobotsTxt | None:

@@ -20,6 +20,7 @@ from scrapy_rep.observers.report.model import Disagreement
 from scrapy_rep.observers.stats import count
 from scrapy_rep.parsers.chain import body_to_read, check_usable, read_with, why_not
 from scrapy_rep.parsers.external import ExternalRules, cost_of
+from scrapy_rep.parsers.logs import escape_logs
 from scrapy_rep.rep.differences import class_of_difference
 from scrapy_rep.rep.text import printable
 from scrapy_rep.rep.verdict import Reason, Verdict
@@ -96,6 +97,7 @@ class ShadowParsers:
     ) -> None:
         for parser in settings.compare_with:
             check_usable(parser, crawler, "REP_COMPARE_WITH")
+        escape_logs(logger)
         feed = settings.compare_feed
         self._crawler = crawler
         self._settings = settings
@@ -123,7 +125,8 @@ class ShadowParsers:
             return
         file = self._file(policy.origin, policy.copy.result)
         for opinion, read in zip(self._opinions, file.read, strict=True):
-            outcome = self._put(opinion, read, policy, request.url, agents, verdict)
+            url = verdict.sent_as or request.url
+            outcome = self._put(opinion, read, policy, url, agents, verdict)
             count(self._crawler, opinion.stats[outcome])
 
     def _put(

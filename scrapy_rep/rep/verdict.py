@@ -68,6 +68,8 @@ class Verdict:
     of the standard, such as Crawl-delay, ends no group (RFC 9309 §2.2.4): it
     stands between our user-agent lines and others, right above the rules.
     *record* is what decided where that is no rule, and so is about a purpose.
+    *sent_as* is the URL that decided, where that is not the URL that was asked
+    about but another one that the download handler may make of it.
     *age* is that of the copy of robots.txt in seconds; *detail* what is known
     beyond *reason*, for people. All text in it is safe to print.
     """
@@ -81,6 +83,7 @@ class Verdict:
     detail: str = ""
     merged: bool = False
     record: OtherRecord | None = None
+    sent_as: str = ""
 
     @property
     def line(self) -> int:
@@ -90,7 +93,8 @@ class Verdict:
 
     def __str__(self) -> str:
         answer = "allowed" if self.allowed else "disallowed"
-        return f"{answer} {self._because()}"
+        sent_as = f"; it may be sent as {printable(self.sent_as)}" if self.sent_as else ""
+        return f"{answer} {self._because()}{sent_as}"
 
     def _because(self) -> str:
         where = printable(self.origin.robots_url) if self.origin else ROBOTS_TXT[1:]

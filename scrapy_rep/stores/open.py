@@ -5,11 +5,14 @@ A store's module is imported when the store is opened, not before.
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from scrapy_rep.exceptions import ConfigurationError
 
 from .base import Store
 
@@ -134,10 +137,13 @@ def open_store_with_breaker(
 ) -> Store:
     """The store of *spec* for a crawl: it raises nothing, and is opened when first used.
 
-    Parameters as those of :func:`open_store`; *spider* is for the log.
+    Parameters as those of :func:`open_store`; *spider* is for the log. Raises
+    :exc:`~scrapy_rep.exceptions.ConfigurationError` where there is something else in the
+    place of the file.
     """
     if spec.in_memory:
         return open_store(spec, max_origins, clock)
+    _check_file(spec)
     from .circuit_breaker import RETRY_AFTER, CircuitBreaker
 
     return CircuitBreaker(
@@ -147,3 +153,18 @@ def open_store_with_breaker(
         # What is in Redis sees to its connection by itself.
         retry_after=RETRY_AFTER if spec.redis is None else 0.0,
     )
+
+
+def _check_file(spec: StoreSpec) -> None:
+    """Refuse to start where the file of *spec* is somebody else's."""
+    from .sqlite import is_store, not_a_store
+
+    try:
+        path = spec.file()
+        # A link may lead to a store, or to the place of a new one.
+        if path is None or is_store(Path(os.path.realpath(path))):
+            return
+    except Exception:
+        # It goes wrong again when the store is opened, and is reported then.
+        return
+    raise ConfigurationError(not_a_store(path))

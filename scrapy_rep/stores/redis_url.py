@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
 from redis.asyncio import Redis
 from redis.asyncio.connection import ConnectionPool
 from redis.asyncio.retry import Retry
 from redis.asyncio.sentinel import Sentinel
 from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
 
 #: What the keys of this package begin with, where the URL does not say.
 DEFAULT_PREFIX = "scrapy-rep:"
@@ -24,6 +25,7 @@ DEFAULT_TIMEOUT = 0.25
 _SENTINEL = "+sentinel"
 _SENTINEL_PORT = 26379
 _MAX_PREFIX = 200
+_ENCODE = "in a password, write special characters as %XX, such as %2F for a slash"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +87,8 @@ class RedisUrl:
 def parse_url(value: str) -> RedisUrl:
     """The Redis that *value* names: a URL of redis-py's, or of Sentinel.
 
-    Raises :exc:`ValueError` that says what is wrong with it.
+    Raises :exc:`ValueError` that says what is wrong with it, without any part of it: a
+    password with a "/" in it may have been read as a port, a path or an option.
 
     >>> url = parse_url("redis://:secret@10.0.0.1:6379/3?prefix=shop:&socket_timeout=0.5")
     >>> str(url), url.prefix, url.timeout
@@ -93,6 +96,8 @@ def parse_url(value: str) -> RedisUrl:
     >>> str(parse_url("redis+sentinel://10.0.0.1,10.0.0.2:7000/main/3"))
     'redis+sentinel://10.0.0.1:26379,10.0.0.2:7000/main/3'
     """
+    if "#" in value:
+        raise ValueError(f"has a fragment; {_ENCODE}")
     scheme, _, rest = value.partition("://")
     place, _, query = rest.partition("?")
     options = dict(parse_qsl(query, keep_blank_values=True))
@@ -109,6 +114,8 @@ def parse_url(value: str) -> RedisUrl:
     service = ""
     if scheme.endswith(_SENTINEL):
         credentials, at, place = place.rpartition("@")
+        if "/" in credentials:
+            raise ValueError(f"has a slash before the first host; {_ENCODE}")
         hosts, _, path = place.partition("/")
         service, _, db = path.partition("/")
         service = unquote(service)
@@ -133,7 +140,7 @@ def _seconds(text: str) -> float:
 
 
 def _sentinel(place: str) -> tuple[str, int]:
-    split = urlsplit(f"redis://{place}")
+    split = _split(f"redis://{place}")
     if not split.hostname:
         raise ValueError("a sentinel is host:port, or [IPv6 address]:port")
     return split.hostname, split.port or _SENTINEL_PORT
@@ -144,18 +151,32 @@ def _address(place: tuple[str, int]) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
+def _split(url: str) -> SplitResult:
+    try:
+        split = urlsplit(url)
+        # Looked at, it may raise.
+        _ = split.port
+    except ValueError:
+        raise ValueError(f"its host or port cannot be read; {_ENCODE}") from None
+    return split
+
+
 def _check(url: RedisUrl) -> None:
     """Raise :exc:`ValueError` for what redis-py would refuse only when it connects."""
-    if url.url.startswith(("redis:", "rediss:")) and not url.sentinels:
-        split = urlsplit(url.url)
+    split = _split(url.url)
+    if split.scheme == "unix":
+        if not split.path or (split.netloc and not split.netloc.endswith("@")):
+            raise ValueError("names no socket: unix:///path")
+    elif not url.sentinels:
         if not split.hostname:
             raise ValueError("names no host")
         if split.path.strip("/") and not split.path.strip("/").isdecimal():
-            raise ValueError("the path is the number of a database")
-    elif url.url.startswith("unix:") and not urlsplit(url.url).path:
-        raise ValueError("names no socket: unix:///path")
+            raise ValueError(f"the path is the number of a database; {_ENCODE}")
     try:
         pool = url.client().connection_pool
         pool.connection_class(**pool.connection_kwargs)
-    except (TypeError, AttributeError) as error:
-        raise ValueError(f"redis-py does not take it: {error}") from None
+    except (TypeError, AttributeError, ValueError, RedisError):
+        # What they say may name parts of a password.
+        raise ValueError(
+            f"redis-py does not take one of its options, or the value of one; {_ENCODE}"
+        ) from None

@@ -15,6 +15,7 @@ import logging
 import os
 import secrets
 import sqlite3
+import stat
 import time
 import weakref
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -70,6 +71,10 @@ _USED = (
 )
 # "REP" and a version that never changed: the file is ours.
 _APPLICATION_ID = 0x52455001
+# https://www.sqlite.org/fileformat2.html, "The Database Header": how every file begins,
+# and where the ID stands.
+_MAGIC = b"SQLite format 3\0"
+_ID_AT = 68
 # Octets that the log keeps of the disk when it has been written back.
 _LOG_SIZE = 4 * 1024 * 1024
 # Rows to drop at a time, when the file is opened: a few milliseconds.
@@ -93,7 +98,7 @@ _ADVICE = {
     "unable to open": "let this user write the file and its directory, or set REP_STORE "
     "to another file",
     # Where damaged files are not set aside.
-    "not a database": "this is no store, or it is damaged; a crawl would begin a new one",
+    "not a database": "the file is damaged; a crawl would begin a new one",
     "malformed": "the file is damaged; a crawl would begin a new one",
 }
 
@@ -105,8 +110,8 @@ _STORES: weakref.WeakSet[SqliteStore] = weakref.WeakSet()
 class SqliteStore:
     """CacheEntry and leases in the SQLite file at *path*; a :class:`~.base.Store`.
 
-    *clock* gives seconds since the epoch; *pause* waits for a number of seconds. A file
-    that is damaged, or is no database, is renamed and a new one begun, if it *sets_aside*
+    *clock* gives seconds since the epoch; *pause* waits for a number of seconds. A store
+    that is damaged is renamed and a new one begun, if it *sets_aside*
     such files. Nothing is opened or made before it is used. All methods raise
     :exc:`~.base.StoreError`, and may be tried again after that.
     """
@@ -121,11 +126,14 @@ class SqliteStore:
     ) -> None:
         # SQLite puts its other files beside the real one.
         self.path = Path(os.path.realpath(path))
+        self._is_link = Path(path).is_symlink()
         self._clock = clock
         self._pause = pause
         self._sets_aside = sets_aside
         self._db: sqlite3.Connection | None = None
         self._identity: tuple[int, int] | None = None
+        #: That of the last file that was a store and not damaged.
+        self._sound: tuple[int, int] | None = None
         self._writes = 0
         self._mentioned_unreadable = False
         _STORES.add(self)
@@ -249,10 +257,24 @@ class SqliteStore:
 
     def _recover(self, error: sqlite3.DatabaseError) -> None:
         """Make another attempt worthwhile, or raise *error* again."""
-        if _is_damage(error) and self._sets_aside:
+        if _is_damage(error):
+            self._check_ours()
+            if not self._sets_aside:
+                raise error
             self._set_aside(error)
         elif not _lacks_table(error):
             raise error
+
+    def _check_ours(self) -> None:
+        """Raise :exc:`StoreError` unless the damaged file may be renamed."""
+        if not is_store(self.path):
+            said = not_a_store(self.path)
+        elif self._is_link:
+            said = f"{self.path} is damaged, and left alone, because a symbolic link leads to it"
+        else:
+            return
+        self._drop_connection()
+        raise StoreError(said)
 
     def _attempt(self, operation: Callable[[sqlite3.Connection], _T]) -> _T:
         # Not only once: where the file has been moved or deleted, what is written
@@ -313,6 +335,7 @@ class SqliteStore:
     def _open(self) -> sqlite3.Connection:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with _directory_lock(self.path.parent, exclusive=False):
+            _make_private(self.path)
             db = sqlite3.connect(self.path, timeout=BUSY_TIMEOUT, isolation_level=None)
             self._identity = _identity(self.path)
             try:
@@ -320,6 +343,7 @@ class SqliteStore:
                 db.text_factory = _text
                 self._prepare(db)
                 self._prune(db)
+                self._sound = self._identity
             except BaseException as error:
                 self._db = db
                 if not _is_damage(error):
@@ -392,6 +416,35 @@ class SqliteStore:
             if not any(_with_suffix(aside, suffix).exists() for suffix in ("", "-wal", "-shm")):
                 return aside
             number += 1
+
+
+def not_a_store(path: Path) -> str:
+    """What there is to say about a file at *path* that is left alone."""
+    return (
+        f"{path}: this is not a store of scrapy-rep, and left alone: set REP_STORE to another "
+        "file, or move this one away"
+    )
+
+
+def is_store(path: Path) -> bool:
+    """Whether the file at *path* is a store, by its first bytes was one, or can become one.
+
+    It can where there is no file, or an empty one. *path* is not a symbolic link. Raises
+    :exc:`OSError` for a file that cannot be read.
+    """
+    # Not opened if this process uses it: to close it would end the locks of SQLite.
+    identity = _identity(path)
+    if identity is not None and any(store._sound == identity for store in _STORES):  # noqa: SLF001
+        return True
+    try:
+        if not stat.S_ISREG(path.lstat().st_mode):
+            return False
+        with path.open("rb") as file:
+            head = file.read(_ID_AT + 4)
+    except FileNotFoundError:
+        return True
+    ours = head.startswith(_MAGIC) and head[_ID_AT:] == _APPLICATION_ID.to_bytes(4, "big")
+    return ours or not head
 
 
 def _close_all_before_fork() -> None:
@@ -517,6 +570,15 @@ def _identity(path: Path) -> tuple[int, int] | None:
     except FileNotFoundError:
         return None
     return found.st_dev, found.st_ino
+
+
+def _make_private(path: Path) -> None:
+    """Make the file that only its owner may read, unless there is one.
+
+    SQLite gives the files beside it the same permissions.
+    """
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
 
 
 def _with_suffix(path: Path, suffix: str) -> Path:

@@ -15,8 +15,8 @@ from cryptography.x509.oid import NameOID
 
 
 @cache
-def tls_context() -> ssl.SSLContext:
-    """A server's context with a certificate of its own making."""
+def tls_context(*protocols: str) -> ssl.SSLContext:
+    """A server's context with a certificate of its own making, that offers *protocols*."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
     now = datetime.datetime.now(datetime.timezone.utc)
@@ -42,4 +42,6 @@ def tls_context() -> ssl.SSLContext:
             + certificate.public_bytes(serialization.Encoding.PEM)
         )
         context.load_cert_chain(pem)
+    if protocols:
+        context.set_alpn_protocols(protocols)
     return context

@@ -29,3 +29,13 @@ class FailsToParse(FailsWhenAsked):
         if robotstxt_body:
             raise RuntimeError("this parser fails to parse")
         return cls()
+
+
+class QuotesTheFile(FailsWhenAsked):
+    """Raises what it cannot read."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, robotstxt_body: bytes) -> QuotesTheFile:
+        if robotstxt_body:
+            raise ValueError(robotstxt_body.decode())
+        return cls()

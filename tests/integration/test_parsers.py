@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from scrapy_rep.cli.servers import LoopbackServers
@@ -72,3 +74,32 @@ def test_scrapys_own_middleware_takes_our_parser(servers: LoopbackServers, loop:
     assert result.outcome(f"{good.url}/yes") == "fetched"
     assert result.outcome(f"{good.url}/no") == "failed"
     assert "Forbidden by robots.txt" in result.outcomes[f"{good.url}/no"]["text"]
+
+
+HOSTILE = (
+    "User-agent: *\n"
+    "Crawl-delay: \x1b]0;delay\x07\n"
+    "Request-rate: \x1b[2J\u202erate\n"
+    "Visit-time: \x9b2Jtime\n"
+    "Disallow: /no\n"
+)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"ROBOTSTXT_PARSER": PROTEGO},
+        {"REP_COMPARE_WITH": [PROTEGO]},
+        {"ROBOTSTXT_PARSER": f"{PARSERS}.QuotesTheFile"},
+        {"REP_COMPARE_WITH": [f"{PARSERS}.QuotesTheFile"]},
+    ],
+)
+def test_no_log_line_has_power_over_a_terminal(
+    servers: LoopbackServers, loop: str, settings: dict[str, Any]
+) -> None:
+    one = servers.serve(site(ok(HOSTILE.encode())))
+    done = Job(pages(f"{one.url}/no"), loop, {"LOG_LEVEL": "DEBUG", **settings}).start()
+    assert done.returncode == 0
+    for value in ("\\x1b]0;delay\\x07", "\\x1b[2J\\u202erate", "\\x9b2Jtime"):
+        assert value in done.stderr
+    assert [line for line in done.stderr.split("\n") if not line.isprintable()] == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -92,6 +93,20 @@ def test_a_crawl_that_cannot_be_right_does_not_start(
     assert result.outcomes == {}
     assert one.asked == []
     assert message in "\n".join(result.log)
+
+
+def test_a_crawl_does_not_start_on_somebody_elses_file(
+    servers: LoopbackServers, loop: str, tmp_path: Path
+) -> None:
+    notes = tmp_path / "notes.txt"
+    notes.write_text("Buy milk.", "utf-8")
+    one = servers.serve(site(ok()))
+    settings = {"REP_STORE": f"sqlite:///{notes}"}
+    result = Job(pages(f"{one.url}/yes"), loop, settings).run()
+    assert one.asked == []
+    assert f"{notes}: this is not a store of scrapy-rep" in "\n".join(result.log)
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+    assert notes.read_text("utf-8") == "Buy milk."
 
 
 def test_an_unknown_setting_is_mentioned(servers: LoopbackServers, loop: str) -> None:

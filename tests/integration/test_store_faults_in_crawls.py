@@ -90,7 +90,10 @@ def test_locked_by_another_process(
 
 
 def garbage(path: Path) -> None:
-    path.write_bytes(random.Random(1).randbytes(path.stat().st_size))
+    """All but the header."""
+    with path.open("r+b") as file:
+        file.seek(100)
+        file.write(random.Random(1).randbytes(path.stat().st_size))
 
 
 def truncated(path: Path) -> None:

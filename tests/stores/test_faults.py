@@ -18,11 +18,13 @@ from typing import Any
 
 import pytest
 
+from scrapy_rep.exceptions import ConfigurationError
 from scrapy_rep.rep.access import FetchResult
 from scrapy_rep.rep.cache_entry import CacheEntry, StoredResponse
 from scrapy_rep.rep.urls import Origin
 from scrapy_rep.stores.base import StoreError
 from scrapy_rep.stores.circuit_breaker import CircuitBreaker
+from scrapy_rep.stores.open import StoreSpec, open_store_with_breaker
 from scrapy_rep.stores.sqlite import MIGRATIONS, SqliteStore
 from tests.stores.examples import HOUR, Clock, change, entry, is_whole, look, origin, run, run_all
 from tests.stores.redis_server import RedisServer
@@ -326,16 +328,24 @@ def replace_by_text(path: Path) -> None:
     path.write_text("User-agent: *\nDisallow: /\n" * 1000, "utf-8")
 
 
-DAMAGES: dict[str, Callable[[Path], None]] = {
+#: By the first bytes, the file is still ours.
+OURS: dict[str, Callable[[Path], None]] = {
     "half": lambda path: truncate(path, 0.5),
     "header only": header_only,
+    "garbage in the schema": lambda path: garble(path, 100, 3996),
+    "garbage after the header": lambda path: garble(path, 4096, path.stat().st_size),
+}
+#: Nothing says that it ever was.
+ANYBODYS: dict[str, Callable[[Path], None]] = {
     "garbage": lambda path: garble(path, 0, path.stat().st_size),
     "long garbage": lambda path: garble(path, 0, 5 * path.stat().st_size),
     "a text": replace_by_text,
     "garbage in the header": lambda path: garble(path, 0, 100),
-    "garbage in the schema": lambda path: garble(path, 100, 3996),
-    "garbage after the header": lambda path: garble(path, 4096, path.stat().st_size),
+    "a database": lambda path: change(path, "PRAGMA application_id = 1"),
 }
+DAMAGES = {**OURS, **{name: ANYBODYS[name] for name in ANYBODYS if name != "a database"}}
+#: How a store begins, and how no sound one goes on.
+DAMAGED = b"SQLite format 3\0".ljust(68, b"\xff") + b"REP\x01"
 
 
 def fill(path: Path, clock: Clock) -> None:
@@ -345,12 +355,12 @@ def fill(path: Path, clock: Clock) -> None:
     run(store.close())
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("damage", OURS)
 def test_damaged_files(
     path: Path, store: CircuitBreaker, clock: Clock, caplog: pytest.LogCaptureFixture, damage: str
 ) -> None:
     fill(path, clock)
-    DAMAGES[damage](path)
+    OURS[damage](path)
     damaged = path.read_bytes()
     said = goes_on(store, caplog, works=True)
     aside = path.with_name("robots.sqlite.damaged-20270115T080000Z")
@@ -362,10 +372,62 @@ def test_damaged_files(
     assert is_whole(path)
 
 
-@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("damage", ANYBODYS)
+def test_what_is_not_a_store_is_left_alone(
+    path: Path, store: CircuitBreaker, clock: Clock, caplog: pytest.LogCaptureFixture, damage: str
+) -> None:
+    fill(path, clock)
+    ANYBODYS[damage](path)
+    before = path.read_bytes()
+    # No crawl starts with it.
+    with pytest.raises(ConfigurationError, match=f"^{path}: this is not a store"):
+        open_store_with_breaker(StoreSpec(in_memory=False, path=path), 10)
+    # And none that has started goes on with it.
+    assert "left alone: set REP_STORE to another file" in goes_on(store, caplog, works=False)
+    run(store.close())
+    assert path.read_bytes() == before
+    assert not list(path.parent.glob("*damaged*"))
+
+
+@needs_posix
+@pytest.mark.parametrize("make", [os.mkdir, os.mkfifo])
+def test_what_is_not_a_file_is_left_alone(path: Path, make: Callable[[Path], None]) -> None:
+    make(path)
+    before = path.stat()
+    with pytest.raises(ConfigurationError, match=f"^{path}: this is not a store"):
+        open_store_with_breaker(StoreSpec(in_memory=False, path=path), 10)
+    assert path.stat().st_ino == before.st_ino
+
+
+@needs_posix
+@pytest.mark.parametrize("damage", OURS)
+def test_nothing_is_renamed_through_a_link(
+    path: Path, store: CircuitBreaker, clock: Clock, caplog: pytest.LogCaptureFixture, damage: str
+) -> None:
+    other = path.with_name("other.sqlite")
+    fill(other, clock)
+    OURS[damage](other)
+    path.symlink_to(other)
+    before = other.read_bytes()
+    assert "because a symbolic link leads to it" in goes_on(store, caplog, works=False)
+    assert other.read_bytes() == before
+    assert not list(path.parent.glob("*damaged*"))
+
+
+@needs_posix
+def test_no_text_is_written_to_through_a_link(path: Path) -> None:
+    notes = path.with_name("notes.txt")
+    notes.write_text("Buy milk.", "utf-8")
+    path.symlink_to(notes)
+    with pytest.raises(ConfigurationError, match=f"^{path}: this is not a store"):
+        open_store_with_breaker(StoreSpec(in_memory=False, path=path), 10)
+    assert notes.read_text("utf-8") == "Buy milk."
+
+
+@pytest.mark.parametrize("damage", OURS)
 def test_damaged_files_that_are_left_alone(path: Path, clock: Clock, damage: str) -> None:
     fill(path, clock)
-    DAMAGES[damage](path)
+    OURS[damage](path)
     damaged = path.read_bytes()
     store = SqliteStore(path, clock, sets_aside=False)
     for _ in range(2):
@@ -431,8 +493,8 @@ def test_nothing_set_aside_is_lost(path: Path, clock: Clock) -> None:
     contents = []
     for number in range(4):
         for suffix in SUFFIXES[: number + 1]:
-            path.with_name(path.name + suffix).write_bytes(b"no database %d" % number)
-        contents.append(b"no database %d" % number)
+            path.with_name(path.name + suffix).write_bytes(DAMAGED + b"%d" % number)
+        contents.append(DAMAGED + b"%d" % number)
         store = SqliteStore(path, clock)
         run(store.write(entry(number)))
         run(store.close())
@@ -467,7 +529,7 @@ def test_the_log_goes_with_the_file(path: Path, clock: Clock) -> None:
 @pytest.mark.parametrize("turn", range(5))
 def test_all_find_the_damage_at_once(tmp_path: Path, turn: int) -> None:
     path = tmp_path / "robots.sqlite"
-    path.write_bytes(b"no database" * 1000)
+    path.write_bytes(DAMAGED * 100)
     found = process("set-aside", tmp_path, 4)
     assert found["statuses"] == [0] * 4
     # Renamed once, and nothing that anybody wrote to the new one is lost.
@@ -480,7 +542,7 @@ def test_a_directory_in_which_nothing_can_be_renamed(
     open_directory: Path, clock: Clock, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = open_directory / "robots.sqlite"
-    path.write_bytes(b"no database" * 1000)
+    path.write_bytes(DAMAGED * 100)
     path.chmod(0o666)
     open_directory.chmod(0o555)
     store = CircuitBreaker(lambda: SqliteStore(path, clock), clock)
@@ -488,7 +550,7 @@ def test_a_directory_in_which_nothing_can_be_renamed(
         assert "let this user write the file and its directory" in goes_on(
             store, caplog, works=False
         )
-    assert path.read_bytes() == b"no database" * 1000
+    assert path.read_bytes() == DAMAGED * 100
 
 
 def test_of_a_newer_version(

@@ -80,6 +80,27 @@ def test_a_symbolic_link_is_followed(tmp_path: Path, path: Path) -> None:
     assert run(SqliteStore(path).read(origin())) == entry()
 
 
+@pytest.mark.skipif(os.name != "posix", reason="other permissions")
+def test_only_the_owner_may_read_the_files(path: Path, store: SqliteStore) -> None:
+    run(store.write(entry()))
+    modes = {name: (path.parent / name).stat().st_mode & 0o777 for name in names_in(path.parent)}
+    assert modes == dict.fromkeys(
+        ["robots.sqlite", "robots.sqlite-shm", "robots.sqlite-wal"], 0o600
+    )
+
+
+@pytest.mark.skipif(os.name != "posix", reason="other permissions")
+def test_a_file_that_exists_keeps_its_permissions(path: Path) -> None:
+    path.touch()
+    path.chmod(0o664)
+    store = SqliteStore(path)
+    run(store.write(entry()))
+    assert {(path.parent / name).stat().st_mode & 0o777 for name in names_in(path.parent)} == {
+        0o664
+    }
+    run(store.close())
+
+
 def test_a_small_row(path: Path, store: SqliteStore) -> None:
     body = b"User-agent: *\n" + b"".join(b"Disallow: /%d/\n" % n for n in range(1000, 1040))
     assert len(body) > 600
