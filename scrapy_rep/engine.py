@@ -31,7 +31,7 @@ _CONSEQUENCES = {
     "downloader.total_concurrency": "held requests keep their share of CONCURRENT_REQUESTS",
     "downloader.active": "held requests keep their share of CONCURRENT_REQUESTS",
     "downloader.slots": "robots.txt requests wait behind the pages in their download slot",
-    "downloader.get_slot_key": "download_slot in meta is ignored when requests are throttled",
+    "downloader.get_slot_key": "held requests may wait in the queue of their download slot",
 }
 
 
