@@ -40,7 +40,7 @@ _CONSEQUENCES = {
     "downloader.total_concurrency": _HELD_KEEP_CONCURRENCY,
     "downloader.active": _HELD_KEEP_CONCURRENCY,
     "downloader.slots": "robots.txt requests wait behind the pages in their download slot",
-    "downloader.get_slot_key": "download_slot in meta is ignored when requests are throttled",
+    "downloader.get_slot_key": "held requests may wait in the queue of their download slot",
     "downloader.handlers._get_handler": "hanging robots.txt requests may take all connections "
     "of the download handlers for httpx and aiohttp",
 }

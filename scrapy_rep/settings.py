@@ -136,10 +136,8 @@ class RepSettings:
     #: The share of requests that are compared, from 0 to 1.
     compare_sample: float
     compare_with: tuple[type[RobotParser], ...]
-    autothrottle: bool
     crawl_delay_max: float
     dialect: Dialect
-    download_delay: float
     #: The parser that was chosen, ``None`` for the default: ours.
     parser: type[RobotParser] | None
     fallback_parser: type[RobotParser] | None
@@ -191,14 +189,12 @@ class RepSettings:
         content_use = _read(settings, "REP_CONTENT_USE", _optional(_content_use))
         return cls(
             agent_tokens=_read(settings, "REP_AGENT_TOKENS", tokens),
-            autothrottle=settings.getbool("AUTOTHROTTLE_ENABLED"),
             concurrent_requests=settings.getint("CONCURRENT_REQUESTS") or max_fetches,
             compare_feed=_read(settings, "REP_COMPARE_FEED", _optional(_feed(settings))),
             compare_sample=_read(settings, "REP_COMPARE_SAMPLE", _share),
             compare_with=_read(settings, "REP_COMPARE_WITH", _robot_parsers),
             crawl_delay_max=_read(settings, "REP_CRAWL_DELAY_MAX", _positive_number),
             dialect=dialect,
-            download_delay=settings.getfloat("DOWNLOAD_DELAY"),
             parser=_parser(settings),
             fallback_parser=_read(settings, "REP_FALLBACK_PARSER", _optional(_robot_parser)),
             fetch_meta_keys=_read(settings, "REP_FETCH_META_KEYS", _strings),

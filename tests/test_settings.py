@@ -62,7 +62,6 @@ def test_the_defaults() -> None:
     )
     assert settings.crawl_delay_max == 60
     assert settings.visit_time is VisitTime.OFF
-    assert not settings.autothrottle
 
 
 PACING = frozenset({Field.CRAWL_DELAY, Field.REQUEST_RATE, Field.VISIT_TIME})
@@ -147,8 +146,6 @@ ACCEPTED: list[tuple[str, Any, str, Any]] = [
     ("REP_UNREACHABLE_GRACE", 86_400, "unreachable_grace", 86_400.0),
     ("REP_VISIT_TIME", "wait", "visit_time", VisitTime.WAIT),
     ("REP_VISIT_TIME", "refuse", "honoured", HonouredDirectives(PACING)),
-    ("AUTOTHROTTLE_ENABLED", True, "autothrottle", True),
-    ("DOWNLOAD_DELAY", "1.5", "download_delay", 1.5),
     (
         "REP_STATUS_OVERRIDES",
         {429: "unreachable", "403": "disallow", 500: "allow", 401: "unavailable"},

@@ -12,15 +12,16 @@ from typing import Any
 
 import pytest
 import pytest_twisted
-from scrapy import signals
+from scrapy import Request, signals
 from scrapy.core.downloader import Downloader
 from scrapy.crawler import Crawler
 
 from scrapy_rep import Reason, RepMiddleware, Verdict
-from scrapy_rep.cli.servers import Asked, LoopbackServers, Site
+from scrapy_rep.cli.servers import Asked, LoopbackServers, Site, http_response
 from scrapy_rep.throttling.pacing import Pacing
 from scrapy_rep.throttling.throttle import Throttle
 from tests.conditions import until
+from tests.integration.certificates import tls_context
 from tests.integration.crawling import PAGE, Job, ok, pages, paths, redirect, site
 from tests.integration.test_in_process import (
     HOUR,
@@ -178,6 +179,72 @@ async def test_a_refresh_keeps_the_pace_and_may_change_it(servers: LoopbackServe
         assert times[number - 1] >= delay - TOLERANCE
     for start, delay in ((0, 0.1), (4, 0.2), (8, 0.05)):
         assert min(times[start : start + 3]) >= delay - TOLERANCE
+
+
+@pytest_twisted.ensureDeferred
+async def test_http_and_https_of_a_host_share_the_longest_delay(servers: LoopbackServers) -> None:
+    plain = servers.serve(site(asking("Crawl-delay: 0.05")))
+    secure = servers.serve(site(ok()), host=plain.host, tls=tls_context())
+    slow = servers.serve(site(asking("Crawl-delay: 0.2")), host=plain.host, tls=tls_context())
+
+    async def script(spider: ScriptedSpider) -> None:
+        await together(spider, [f"{one.url}/" for one in (plain, secure, slow)])
+        for one in (plain, secure, slow):
+            one.asked.clear()
+        await together(spider, [*paths(plain, 4), *paths(secure, 4), *paths(slow, 4)])
+
+    await crawl(script)
+    assert len(gaps(plain, secure, slow)) == 11
+    assert min(gaps(plain, secure, slow)) >= 0.2 - TOLERANCE
+
+
+@pytest_twisted.ensureDeferred
+async def test_the_robotstxt_of_another_port_takes_a_turn(servers: LoopbackServers) -> None:
+    one = servers.serve(site(asking("Crawl-delay: 0.2")))
+    others = [servers.serve(site(ok()), host=one.host) for _ in range(4)]
+
+    async def script(spider: ScriptedSpider) -> None:
+        await spider.ask(f"{one.url}/")
+        await together(spider, [f"{other.url}/" for other in others])
+
+    await crawl(script)
+    assert len(gaps(one, *others)) == 9
+    assert min(gaps(one, *others)) >= 0.2 - TOLERANCE
+
+
+def test_retries_keep_the_pace(servers: LoopbackServers, loop: str) -> None:
+    seen: set[str] = set()
+
+    async def answer(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        if asked.target == "/robots.txt":
+            writer.write(asking("Crawl-delay: 0.1"))
+        elif asked.target in seen:
+            writer.write(PAGE)
+        else:
+            seen.add(asked.target)
+            writer.write(http_response(503))
+
+    one = servers.serve(answer)
+    run(loop, paths(one, 6), RETRY_ENABLED=True)
+    assert len(one.asked) == 13
+    assert min(gaps(one)) >= 0.1 - TOLERANCE
+
+
+@pytest_twisted.ensureDeferred
+async def test_requests_inherit_nothing_through_meta(servers: LoopbackServers) -> None:
+    paced, other = (servers.serve(site(asking(record))) for record in ("Crawl-delay: 0.05", "#"))
+    metas: list[dict[str, Any]] = []
+
+    async def script(spider: ScriptedSpider) -> None:
+        assert spider.crawler.engine is not None
+        for one in (other, paced, paced):
+            request = Request(f"{one.url}/")
+            await spider.crawler.engine.download_async(request)
+            metas.append(dict(request.meta))
+
+    await crawl(script, {"AUTOTHROTTLE_ENABLED": True, "AUTOTHROTTLE_START_DELAY": 0.1})
+    assert [sorted(meta) for meta in metas] == [sorted(metas[0])] * 3
+    assert "autothrottle_dont_adjust_delay" not in metas[0]
 
 
 # Without Scrapy's random variation; the older name is for older versions.
