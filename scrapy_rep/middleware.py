@@ -148,7 +148,8 @@ class RepMiddleware:
         meta = request.meta
         if meta.get("dont_obey_robotstxt"):
             return self._wait_for_turn_of_fetch(request) if is_fetch(request) else None
-        policy = self._policies.peek(request.url)
+        url = request.url
+        policy = self._policies.peek(url)
         if policy is None or RETURNED in meta:
             return self._process_slowly(request)
         # The fast path: what decide() says of most requests, found without its values. Most
@@ -157,7 +158,7 @@ class RepMiddleware:
             policy.directives is None
             and not self._pacing.asked
             and not self._observe_allowed
-            and policy.allowed(request.url, self._tokens.of(request))
+            and policy.allowed(url, self._tokens.of(request))
         ):
             return None
         return self._execute(policy, policy.origin, request, Arrival.FIRST)

@@ -182,7 +182,7 @@ class HoldQueue:
         self._limit = limit
         self._size = size
         self._returns = Returns(crawler)
-        self._progress = Progress(crawler.spider)
+        self.progress = Progress(crawler.spider)
         self._refusals = RefusalQueue(lambda: limit.has_room or limit.is_closing)
         self._arrivals = numbers()
         #: The queue, and the part of each origin.
@@ -194,7 +194,7 @@ class HoldQueue:
         self._resuming: list[tuple[tuple[int, int], Deferred[None]]] = []
         limit.on_stop(lambda: _make_leave(self._held))
         limit.on_shortage(lambda: _make_leave(self._brief))
-        limit.on_look(lambda: self._progress.tell(len(self._line)))
+        limit.on_look(lambda: self.progress.tell(len(self._line)))
 
     # -- in and out --------------------------------------------------------------------
 
@@ -271,7 +271,7 @@ class HoldQueue:
         self._line.add(held)
         if held.origin not in self._lines:
             self._lines[held.origin] = _Line()
-            self._progress.begin(held.origin)
+            self.progress.begin(held.origin)
         self._lines[held.origin].add(held)
         count(self._crawler, "robotstxt/waiting_count")
         highest(self._crawler, "robotstxt/waiting_max", len(self._line))
@@ -284,7 +284,7 @@ class HoldQueue:
         line.remove(held)
         if not line:
             del self._lines[held.origin]
-            self._progress.end(held.origin)
+            self.progress.end(held.origin)
 
     def _keep_outside(self, held: HeldRequest, arrival: Arrival) -> None:
         if arrival is Arrival.FROM_COMPONENT:

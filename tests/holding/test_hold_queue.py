@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack
 from typing import Any, cast
@@ -380,6 +381,37 @@ async def test_only_a_component_that_waits_is_woken_by_a_stop(stack: ExitStack) 
     crawl.engine.is_closing = True
     await crawl.loop.step(LOOK)
     assert crawl.results == {"media": None}
+
+
+@pytest_twisted.ensureDeferred
+async def test_long_waits_are_told(stack: ExitStack, caplog: pytest.LogCaptureFixture) -> None:
+    crawl = Manual(stack, 100)
+    caplog.set_level(logging.INFO)
+    now = 0.0
+    crawl.queue.progress.clock = lambda: now
+    crawl.wait("a", crawl.hold("slow"))
+    crawl.wait("b", crawl.hold("slow"))
+    now = 12.0
+    await crawl.loop.step(LOOK)
+    assert "their turn: 2 (origins: 1; for longest, 12 s: http://slow.example)" in caplog.text
+
+
+@pytest_twisted.ensureDeferred
+async def test_waits_that_are_over_are_not_told(
+    stack: ExitStack, caplog: pytest.LogCaptureFixture
+) -> None:
+    crawl = Manual(stack, 100)
+    caplog.set_level(logging.INFO)
+    now = 0.0
+    crawl.queue.progress.clock = lambda: now
+    crawl.wait("b", crawl.hold("other"))
+    with ExitStack() as inner:
+        crawl._stack = inner  # noqa: SLF001
+        crawl.hold("slow")
+        crawl.hold("slow")
+    now = 12.0
+    await crawl.loop.step(LOOK)
+    assert "their turn: 1 (origins: 1; for longest, 12 s: http://other.example)" in caplog.text
 
 
 def test_back_to_the_scheduler(stack: ExitStack) -> None:
