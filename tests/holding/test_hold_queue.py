@@ -58,8 +58,8 @@ class Manual:
     def hold_all(self, name: object) -> int:
         """As many for that origin as find room."""
         held = 0
-        while (one := self.hold(name)).patience != 0:
-            assert one.patience is None
+        while (one := self.hold(name)).longest_wait != 0:
+            assert one.longest_wait is None
             held += 1
         return held
 
@@ -108,14 +108,14 @@ def test_fair_between_origins(stack: ExitStack) -> None:
 def test_no_origin_takes_a_large_queue(stack: ExitStack) -> None:
     crawl = Manual(stack, 5_000)
     assert [crawl.hold_all(number) for number in range(3)] == [PER_ORIGIN] * 3
-    assert crawl.hold("other").patience is None
+    assert crawl.hold("other").longest_wait is None
 
 
 def test_many_origins_fill_it(stack: ExitStack) -> None:
     crawl = Manual(stack, 100)
-    assert {crawl.hold(number).patience for number in range(100)} == {None}
-    assert crawl.hold("other").patience == 0
-    assert crawl.hold(1).patience == 0
+    assert {crawl.hold(number).longest_wait for number in range(100)} == {None}
+    assert crawl.hold("other").longest_wait == 0
+    assert crawl.hold(1).longest_wait == 0
     assert crawl.stat("robotstxt/waiting_max") == 100
     assert crawl.stat("robotstxt/waiting_count") == 100
 
@@ -131,7 +131,7 @@ async def test_a_higher_priority_displaces_the_last_of_the_origin(stack: ExitSta
     crawl.wait("other", crawl.hold("b", -9))
     await crawl.loop.step()
     urgent = crawl.hold("a", 1)
-    assert urgent.patience is None
+    assert urgent.longest_wait is None
     await crawl.loop.step()
     # The lowest priority, and of these the one that came last.
     assert crawl.results == {2: None}
@@ -143,8 +143,8 @@ async def test_an_equal_priority_displaces_nobody(stack: ExitStack) -> None:
     crawl = Manual(stack, 2)
     crawl.wait(0, crawl.hold("a", 3))
     await crawl.loop.step()
-    assert crawl.hold("a", 3).patience == 0
-    assert crawl.hold("a", 2).patience == 0
+    assert crawl.hold("a", 3).longest_wait == 0
+    assert crawl.hold("a", 2).longest_wait == 0
     await crawl.loop.step()
     assert crawl.results == {}
 
@@ -155,12 +155,12 @@ async def test_in_a_full_queue_the_last_of_all_is_displaced(stack: ExitStack) ->
     for name, priority in {"a": 2, "b": 1, "c": 3}.items():
         crawl.wait(name, crawl.hold(name, priority))
     await crawl.loop.step()
-    assert crawl.hold("d", 4).patience is None
+    assert crawl.hold("d", 4).longest_wait is None
     await crawl.loop.step()
     assert crawl.results == {"b": None}
     assert crawl.stat("robotstxt/waiting_max") == 3
     # And there is no room for more than before.
-    assert crawl.hold("e", 1).patience == 0
+    assert crawl.hold("e", 1).longest_wait == 0
 
 
 @pytest_twisted.ensureDeferred
@@ -170,7 +170,7 @@ async def test_a_request_that_goes_on_is_not_displaced(stack: ExitStack) -> None
     event = crawl.wait(0, crawl.hold("a"))
     await crawl.loop.step()
     event.callback("came")
-    assert crawl.hold("a", 9).patience == 0
+    assert crawl.hold("a", 9).longest_wait == 0
     await crawl.loop.step()
     assert crawl.results == {0: "came"}
 
