@@ -1,4 +1,4 @@
-"""One request in: let through, or refused with the verdict."""
+"""What is decided about a request is done: it is admitted, refused, or held."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _STOPPING = Verdict(False, Reason.UNREACHABLE, detail="the crawl is stopping")
 
 
 class RepMiddleware:
-    """The downloader middleware that takes the place of Scrapy's own.
+    """The downloader middleware that replaces Scrapy's own.
 
     Use :class:`scrapy_rep.Addon` to enable it, or set both::
 
@@ -110,7 +110,7 @@ class RepMiddleware:
 
         *agents* is one product token or several in order of preference, by default
         those of the spider. The verdict is also against *url* where
-        ``REP_UNREACHABLE`` says that its request would be kept. Raises
+        ``REP_UNREACHABLE`` says that its request would be held. Raises
         :exc:`ValueError` for agents that no group can name.
         """
         asking = _asking(url)
@@ -148,7 +148,8 @@ class RepMiddleware:
         meta = request.meta
         if meta.get("dont_obey_robotstxt"):
             return self._wait_for_turn_of_fetch(request) if is_fetch(request) else None
-        policy = self._policies.peek(request.url)
+        url = request.url
+        policy = self._policies.peek(url)
         if policy is None or RETURNED in meta:
             return self._process_slowly(request)
         # The fast path: what decide() says of most requests, found without its values. Most
@@ -157,7 +158,7 @@ class RepMiddleware:
             policy.directives is None
             and not self._pacing.asked
             and not self._observe_allowed
-            and policy.allowed(request.url, self._tokens.of(request))
+            and policy.allowed(url, self._tokens.of(request))
         ):
             return None
         return self._execute(policy, policy.origin, request, Arrival.FIRST)
@@ -213,7 +214,7 @@ class RepMiddleware:
     async def _wait_until_admitted(
         self, origin: Origin, request: Request, held: HeldRequest, turn: Deferred[None] | None
     ) -> bool:
-        """Wait for what is decided, and decide again; ``False`` if it must leave before.
+        """Wait for all that *request* needs; ``False`` if it must leave before.
 
         Its turn may be lost while it waits for concurrency, and the policy may expire
         meanwhile: so both are asked about again.
@@ -223,27 +224,41 @@ class RepMiddleware:
                 if not await held.wait_for_turn(turn):
                     return False
                 await held.reacquire()
-            policy = await held.wait(self._policies.get(origin, request))
-            if policy is None:
+            admitting = await self._admitting(origin, request, held)
+            if admitting is None:
                 return False
-            decision = self._decide(policy, origin, request)
-            if isinstance(decision, Refuse):
-                await self._queue.turn_to_be_refused()
-                raise self._refused(policy, request, decision)
-            if isinstance(decision, Hold):
-                if not await self._sleep(decision, request, held):
-                    return False
-            elif turn is not None and self._pacing.has_turn(request):
+            policy, decision = admitting
+            if turn is not None and self._pacing.has_turn(request):
                 break
-            else:
-                turn = self._turn(policy, request, decision)
-                if turn is None:
-                    break
+            turn = self._turn(policy, request, decision)
+            if turn is None:
+                break
         await held.reacquire()
         if self._queue.is_closing:
             return False
         self._admitted(policy, request)
         return True
+
+    async def _admitting(
+        self, origin: Origin, request: Request, held: HeldRequest
+    ) -> tuple[Policy, Admit] | None:
+        """Decide until *request* is admitted: by what; ``None`` if it must leave before.
+
+        Raises :exc:`~scrapy_rep.RobotsForbidden` if it is refused.
+        """
+        while True:
+            policy = await held.wait(self._policies.get(origin, request))
+            if policy is None:
+                return None
+            decision = self._decide(policy, origin, request)
+            if isinstance(decision, Admit):
+                return policy, decision
+            if isinstance(decision, Refuse):
+                await self._queue.turn_to_be_refused()
+                raise self._refused(policy, request, decision)
+            assert isinstance(decision, Hold)
+            if not await self._sleep(decision, request, held):
+                return None
 
     async def _sleep(self, decision: Hold, request: Request, held: HeldRequest) -> bool:
         """Wait until it is time to decide again; ``False`` if it must leave before."""
@@ -255,11 +270,10 @@ class RepMiddleware:
         return await held.sleep(max(decision.until - now, 0.0))
 
     def _turn(
-        self, policy: Policy | None, request: Request, decision: Decision
+        self, policy: Policy | None, request: Request, decision: Admit
     ) -> Deferred[None] | None:
-        """What an admitted *request* has to wait for so as to keep the pace that sites ask for."""
-        asks_for_delay = isinstance(decision, Admit) and decision.asks_for_delay
-        if policy is None or not (asks_for_delay or self._pacing.asked):
+        """What an admitted *request* still has to wait for: its turn, where sites are throttled."""
+        if policy is None or not (decision.asks_for_delay or self._pacing.asked):
             return None
         return self._pacing.admit(policy, request, self._tokens.of(request))
 

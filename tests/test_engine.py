@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import logging
+from collections import deque
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -107,6 +108,28 @@ def test_no_concurrency_is_released_where_nobody_knows_what_counts() -> None:
     Engine(crawler).raise_concurrency(5)
     assert crawler.engine.downloader.total_concurrency == 16
     assert Engine(crawler).concurrency == 0
+
+
+def test_the_engine_looks_for_work_when_concurrency_is_released() -> None:
+    """Else in some seconds only."""
+    crawler = scrapys()
+    looks: list[int] = []
+    crawler.engine.__dict__["_slot"].nextcall.schedule = lambda: looks.append(1)
+    Engine(crawler).raise_concurrency(2)
+    assert crawler.engine.downloader.total_concurrency == 18
+    assert looks == [1]
+    Engine(crawler).raise_concurrency(0)
+    assert looks == [1]
+
+
+def test_a_request_goes_to_the_front_of_its_slot() -> None:
+    requests = [Request("http://a/", meta={"download_slot": "a"}) for _ in range(3)]
+    slot = SimpleNamespace(queue=deque((request, None) for request in requests))
+    engine = Engine(scrapys(slots={"a": slot}))
+    assert [engine.queue_position(request) for request in requests] == [0, 1, 2]
+    engine.move_to_front(requests[2])
+    assert [engine.queue_position(request) for request in requests] == [1, 2, 0]
+    assert not engine.slot_is_free("a")
 
 
 def test_without_slots_every_request_starts_at_once() -> None:

@@ -65,7 +65,7 @@ class State(Enum):
 
     #: The request counts against CONCURRENT_REQUESTS, as Scrapy counts it.
     COUNTED = auto()
-    #: It waits, and another request may be downloaded in its place.
+    #: It waits, and another request may be downloaded instead.
     RELEASED = auto()
     #: It could go on, and waits until there is room.
     RETURNING = auto()
@@ -254,11 +254,11 @@ class ConcurrencyLimit:
     def forget(self, permit: Permit) -> None:
         """*permit* is not to be granted any more."""
         for key, waiting in self._returning.items():
-            kept = [each for each in waiting if each.permit is not permit]
-            if len(kept) < len(waiting):
-                heapify(kept)
-                self._returning[key] = kept
-                if not kept:
+            left = [each for each in waiting if each.permit is not permit]
+            if len(left) < len(waiting):
+                heapify(left)
+                self._returning[key] = left
+                if not left:
                     del self._returning[key]
                 break
         # Requests may be withheld from the downloader for this one alone.

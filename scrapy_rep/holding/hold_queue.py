@@ -3,7 +3,7 @@
 They wait here, not in the scheduler, which would hand them out again at once, and release
 their concurrency (see :mod:`scrapy_rep.holding.concurrency`). The queue holds REP_MAX_WAITING
 requests. An origin may have half of what the others leave of it, and :data:`PER_ORIGIN` at
-most: one dead host with a deep queue never keeps the others out.
+most: one dead host with a deep queue never uses all of it.
 
 The queue is ordered by priority, then by arrival: so requests go on that could go on at the
 same time. Where it is full, a request with a higher priority displaces the last one. What is
@@ -11,7 +11,7 @@ displaced, and what does not find room, goes back to the scheduler, one lower in
 Handed out again while there still is no room, a request is held for a moment outside of the
 queue, so that nobody spins; shorter if a request of the queue needs its concurrency.
 
-When the crawl stops, all go back to the scheduler, which keeps them where it keeps the
+When the crawl stops, all go back to the scheduler, which stores them with the
 others: on disk, with ``JOBDIR``.
 """
 
@@ -49,7 +49,7 @@ PER_ORIGIN = 256
 # Seconds for which a request is held that does not find room, and was tried before.
 _BRIEFLY = 0.25
 # How many of these release their concurrency. Schedulers hand out requests for a dead host
-# again and again, among the others: a few of them must not keep concurrency from these.
+# again and again, among the others: a few of them must not take concurrency from these.
 _BRIEF_RELEASES = 16
 
 
@@ -62,7 +62,7 @@ class HeldRequest:
         #: Whether its concurrency is released while it waits.
         self.releases = True
         #: It waits each time for so many seconds at most, and must leave then.
-        self.patience: float | None = None
+        self.longest_wait: float | None = None
         #: Whether it must go back to where it came from.
         self.must_leave = False
         self._queue = queue
@@ -102,7 +102,7 @@ class HeldRequest:
     async def sleep(self, seconds: float) -> bool:
         """Wait for so many *seconds*; whether the request may stay after that."""
         await self._wait(seconds)
-        return not self.must_leave and self.patience is None
+        return not self.must_leave and self.longest_wait is None
 
     async def reacquire(self) -> None:
         """Return when there is concurrency for the request, or the crawl stops."""
@@ -114,8 +114,8 @@ class HeldRequest:
         self._wake()
 
     async def _wait(self, seconds: float | None) -> None:
-        if self.patience is not None:
-            seconds = self.patience if seconds is None else min(seconds, self.patience)
+        if self.longest_wait is not None:
+            seconds = self.longest_wait if seconds is None else min(seconds, self.longest_wait)
             if not seconds or self._queue.is_short:
                 return
         if self.must_leave or self._queue.is_closing:
@@ -182,7 +182,7 @@ class HoldQueue:
         self._limit = limit
         self._size = size
         self._returns = Returns(crawler)
-        self._progress = Progress(crawler.spider)
+        self.progress = Progress(crawler.spider)
         self._refusals = RefusalQueue(lambda: limit.has_room or limit.is_closing)
         self._arrivals = numbers()
         #: The queue, and the part of each origin.
@@ -194,7 +194,7 @@ class HoldQueue:
         self._resuming: list[tuple[tuple[int, int], Deferred[None]]] = []
         limit.on_stop(lambda: _make_leave(self._held))
         limit.on_shortage(lambda: _make_leave(self._brief))
-        limit.on_look(lambda: self._progress.tell(len(self._line)))
+        limit.on_look(lambda: self.progress.tell(len(self._line)))
 
     # -- in and out --------------------------------------------------------------------
 
@@ -271,7 +271,7 @@ class HoldQueue:
         self._line.add(held)
         if held.origin not in self._lines:
             self._lines[held.origin] = _Line()
-            self._progress.begin(held.origin)
+            self.progress.begin(held.origin)
         self._lines[held.origin].add(held)
         count(self._crawler, "robotstxt/waiting_count")
         highest(self._crawler, "robotstxt/waiting_max", len(self._line))
@@ -284,7 +284,7 @@ class HoldQueue:
         line.remove(held)
         if not line:
             del self._lines[held.origin]
-            self._progress.end(held.origin)
+            self.progress.end(held.origin)
 
     def _keep_outside(self, held: HeldRequest, arrival: Arrival) -> None:
         if arrival is Arrival.FROM_COMPONENT:
@@ -292,7 +292,7 @@ class HoldQueue:
             # keeps the crawl from asking for more than can wait.
             held.releases = False
             return
-        held.patience = 0.0 if arrival is Arrival.FIRST else _BRIEFLY
+        held.longest_wait = 0.0 if arrival is Arrival.FIRST else _BRIEFLY
         held.releases = len(self._brief) < _BRIEF_RELEASES
         self._brief.add(held)
 

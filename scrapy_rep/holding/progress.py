@@ -26,14 +26,14 @@ class Progress:
 
     def __init__(self, spider: Spider | None, clock: Callable[[], float] | None = None) -> None:
         self._spider = spider
-        self._clock = clock or time.monotonic
+        self.clock = clock or time.monotonic
         #: By origin, the one that has waited for longest first.
         self._since: dict[Origin, float] = {}
         self._next_line = 0.0
 
     def begin(self, origin: Origin) -> None:
         """The first request for *origin* is held."""
-        now = self._clock()
+        now = self.clock()
         if not self._since:
             self._next_line = now + _FIRST_LINE
         self._since[origin] = now
@@ -44,7 +44,7 @@ class Progress:
 
     def tell(self, requests: int) -> None:
         """Write the line that so many *requests* are held, if it is time to."""
-        now = self._clock()
+        now = self.clock()
         if not self._since or now < self._next_line:
             return
         self._next_line = now + _NEXT_LINE

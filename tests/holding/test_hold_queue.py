@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack
 from typing import Any, cast
@@ -57,8 +58,8 @@ class Manual:
     def hold_all(self, name: object) -> int:
         """As many for that origin as find room."""
         held = 0
-        while (one := self.hold(name)).patience != 0:
-            assert one.patience is None
+        while (one := self.hold(name)).longest_wait != 0:
+            assert one.longest_wait is None
             held += 1
         return held
 
@@ -107,14 +108,14 @@ def test_fair_between_origins(stack: ExitStack) -> None:
 def test_no_origin_takes_a_large_queue(stack: ExitStack) -> None:
     crawl = Manual(stack, 5_000)
     assert [crawl.hold_all(number) for number in range(3)] == [PER_ORIGIN] * 3
-    assert crawl.hold("other").patience is None
+    assert crawl.hold("other").longest_wait is None
 
 
 def test_many_origins_fill_it(stack: ExitStack) -> None:
     crawl = Manual(stack, 100)
-    assert {crawl.hold(number).patience for number in range(100)} == {None}
-    assert crawl.hold("other").patience == 0
-    assert crawl.hold(1).patience == 0
+    assert {crawl.hold(number).longest_wait for number in range(100)} == {None}
+    assert crawl.hold("other").longest_wait == 0
+    assert crawl.hold(1).longest_wait == 0
     assert crawl.stat("robotstxt/waiting_max") == 100
     assert crawl.stat("robotstxt/waiting_count") == 100
 
@@ -130,7 +131,7 @@ async def test_a_higher_priority_displaces_the_last_of_the_origin(stack: ExitSta
     crawl.wait("other", crawl.hold("b", -9))
     await crawl.loop.step()
     urgent = crawl.hold("a", 1)
-    assert urgent.patience is None
+    assert urgent.longest_wait is None
     await crawl.loop.step()
     # The lowest priority, and of these the one that came last.
     assert crawl.results == {2: None}
@@ -142,8 +143,8 @@ async def test_an_equal_priority_displaces_nobody(stack: ExitStack) -> None:
     crawl = Manual(stack, 2)
     crawl.wait(0, crawl.hold("a", 3))
     await crawl.loop.step()
-    assert crawl.hold("a", 3).patience == 0
-    assert crawl.hold("a", 2).patience == 0
+    assert crawl.hold("a", 3).longest_wait == 0
+    assert crawl.hold("a", 2).longest_wait == 0
     await crawl.loop.step()
     assert crawl.results == {}
 
@@ -154,12 +155,12 @@ async def test_in_a_full_queue_the_last_of_all_is_displaced(stack: ExitStack) ->
     for name, priority in {"a": 2, "b": 1, "c": 3}.items():
         crawl.wait(name, crawl.hold(name, priority))
     await crawl.loop.step()
-    assert crawl.hold("d", 4).patience is None
+    assert crawl.hold("d", 4).longest_wait is None
     await crawl.loop.step()
     assert crawl.results == {"b": None}
     assert crawl.stat("robotstxt/waiting_max") == 3
     # And there is no room for more than before.
-    assert crawl.hold("e", 1).patience == 0
+    assert crawl.hold("e", 1).longest_wait == 0
 
 
 @pytest_twisted.ensureDeferred
@@ -169,7 +170,7 @@ async def test_a_request_that_goes_on_is_not_displaced(stack: ExitStack) -> None
     event = crawl.wait(0, crawl.hold("a"))
     await crawl.loop.step()
     event.callback("came")
-    assert crawl.hold("a", 9).patience == 0
+    assert crawl.hold("a", 9).longest_wait == 0
     await crawl.loop.step()
     assert crawl.results == {0: "came"}
 
@@ -380,6 +381,37 @@ async def test_only_a_component_that_waits_is_woken_by_a_stop(stack: ExitStack) 
     crawl.engine.is_closing = True
     await crawl.loop.step(LOOK)
     assert crawl.results == {"media": None}
+
+
+@pytest_twisted.ensureDeferred
+async def test_long_waits_are_told(stack: ExitStack, caplog: pytest.LogCaptureFixture) -> None:
+    crawl = Manual(stack, 100)
+    caplog.set_level(logging.INFO)
+    now = 0.0
+    crawl.queue.progress.clock = lambda: now
+    crawl.wait("a", crawl.hold("slow"))
+    crawl.wait("b", crawl.hold("slow"))
+    now = 12.0
+    await crawl.loop.step(LOOK)
+    assert "their turn: 2 (origins: 1; for longest, 12 s: http://slow.example)" in caplog.text
+
+
+@pytest_twisted.ensureDeferred
+async def test_waits_that_are_over_are_not_told(
+    stack: ExitStack, caplog: pytest.LogCaptureFixture
+) -> None:
+    crawl = Manual(stack, 100)
+    caplog.set_level(logging.INFO)
+    now = 0.0
+    crawl.queue.progress.clock = lambda: now
+    crawl.wait("b", crawl.hold("other"))
+    with ExitStack() as inner:
+        crawl._stack = inner  # noqa: SLF001
+        crawl.hold("slow")
+        crawl.hold("slow")
+    now = 12.0
+    await crawl.loop.step(LOOK)
+    assert "their turn: 1 (origins: 1; for longest, 12 s: http://other.example)" in caplog.text
 
 
 def test_back_to_the_scheduler(stack: ExitStack) -> None:
