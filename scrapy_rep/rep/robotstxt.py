@@ -253,14 +253,22 @@ class RobotsTxt:
     def _groups_about(self, agents: Agents) -> tuple[OurGroup, ...]:
         """The groups that are about *agents*."""
         key = agents if isinstance(agents, str) else tuple(agents)
+        if self._groups is None or key not in self._groups:
+            return self.keep(key, *groups_about(self.body, self.dialect, preferences(agents)))
+        return self._groups[key]
+
+    def keep(self, agents: Agents, agent: str, groups: list[Group]) -> tuple[OurGroup, ...]:
+        """Keep all that a verdict for *agents* needs, from what the file was read for already.
+
+        *agent* and *groups* are of :func:`~scrapy_rep.rep.groups.groups_about`.
+        """
+        key = agents if isinstance(agents, str) else tuple(agents)
+        self._index(key, agent, groups)
         if self._groups is None or len(self._groups) >= _MAX_RULE_SETS:
             self._groups = {}
-        if key not in self._groups:
-            agent, groups = groups_about(self.body, self.dialect, preferences(agents))
-            self._groups[key] = tuple(our_group(group, agent, self.dialect) for group in groups)
-            # A verdict needs both: the file is read once.
-            self._index(key, agent, groups)
-        return self._groups[key]
+        ours = tuple(our_group(group, agent, self.dialect) for group in groups)
+        self._groups[key] = ours
+        return ours
 
     def _index(self, key: Agents, agent: str, groups: list[Group]) -> RuleSet:
         """Keep the index over the rules of *groups*, which are about *agent*, for *key*."""
