@@ -60,8 +60,7 @@ MOST_PIECES = 800
 _GRAM = 4
 # Of a pattern, so many grams are considered: loading takes time, too.
 _GRAMS_CONSIDERED = 16
-# So many grams are searched in a path; with more of them, the grams of the path are
-# looked up.
+# Up to so many grams are searched in a path; of more, those of the path are looked up.
 _FEW = 64
 
 
@@ -112,7 +111,10 @@ class RuleSet:
     *allows* are the line of each, and whether it is that of an allow line.
     """
 
-    __slots__ = ("_by_gram", "_exact", "_filling", "_parents", "_sizes", "_starts", "_weights")
+    __slots__ = (
+        *("_by_gram", "_exact", "_few", "_filling"),
+        *("_parents", "_sizes", "_starts", "_weights"),
+    )
 
     def __init__(
         self, lines: Sequence[int], patterns: list[str], allows: Sequence[bool], dialect: Dialect
@@ -142,8 +144,12 @@ class RuleSet:
         self._parents = array("L", [0]) * len(starts)
         self._link()
         self._by_gram = _by_gram(wildcards)
-        self._sizes = sorted(set(map(len, self._by_gram)))
         self._filling = filling(dialect)
+        pieces = sum(filed.pieces for filed in self._by_gram.values())
+        # Grams that are searched in a path; of more, those of the path are looked up.
+        few = len(self._by_gram) <= _FEW and pieces <= MOST_PIECES
+        self._few = list(self._by_gram.items()) if few else []
+        self._sizes = [] if few else sorted(set(map(len, self._by_gram)))
 
     def decide(self, path: str) -> int:
         """The weight of the rule that decides about *path*.
@@ -159,7 +165,11 @@ class RuleSet:
         best = self._weights[index]
         if self._exact:
             best = max(best, self._exact.get(path, NO_RULE))
-        return self._best_wildcard(path, best) if self._by_gram else best
+        for gram, filed in self._few:
+            if gram in path:
+                text = searchable(path, self._filling)
+                best = _best_of(filed.wildcards, path, text, best)
+        return self._best_among_many(path, best) if self._sizes else best
 
     def _link(self) -> None:
         """Find each start's parent, and let the greatest weight on the way decide."""
@@ -173,39 +183,21 @@ class RuleSet:
             if weights[parent] > weights[index]:
                 weights[index] = weights[parent]
 
-    def _best_wildcard(self, path: str, best: int) -> int:
+    def _best_among_many(self, path: str, best: int) -> int:
         """The greatest of *best* and the weights of the patterns with ``*`` that match *path*."""
-        candidates: list[_Filed] = []
-        if len(self._by_gram) <= _FEW:
-            # A comprehension would take twice the time for one or two grams.
-            for gram, filed in self._by_gram.items():
-                if gram in path:
-                    candidates.append(filed)
-        else:
-            candidates = [self._by_gram[gram] for gram in self._grams_in(path)]
-        if not candidates:
-            return best
-        if sum([filed.pieces for filed in candidates]) > MOST_PIECES:
-            return TOO_COSTLY
-        text = searchable(path, self._filling)
-        for filed in candidates:
-            for wildcard in filed.wildcards:
-                if wildcard[0] < best:
-                    break
-                if wildcard.matches(path, text):
-                    best = wildcard[0]
-                    break
-        return best
-
-    def _grams_in(self, path: str) -> set[str]:
-        """The grams of *path* under which patterns are filed."""
         by_gram = self._by_gram
-        return {
+        grams = {
             gram
             for size in self._sizes
             for place in range(len(path) - size + 1)
             if (gram := path[place : place + size]) in by_gram
         }
+        if sum([by_gram[gram].pieces for gram in grams]) > MOST_PIECES:
+            return TOO_COSTLY
+        text = searchable(path, self._filling)
+        for gram in grams:
+            best = _best_of(by_gram[gram].wildcards, path, text, best)
+        return best
 
 
 def refuses(path: str, patterns: list[str], allows: Sequence[bool], dialect: Dialect) -> bool:
@@ -215,20 +207,20 @@ def refuses(path: str, patterns: list[str], allows: Sequence[bool], dialect: Dia
     *allows* are as there, in file order.
     """
     refusing = list(filter(None, compress(patterns, map(not_, allows))))
-    wild = [p for p in refusing if "*" in p or "$" in p] if dialect.wildcards else []
+    together = "".join(patterns)
+    # No pattern has more pieces than "*"; an allow rule for an index page counts twice.
+    may_be_too_costly = 2 * together.count("*") > MOST_PIECES
+    wild: list[str] = []
+    if dialect.wildcards and ("*" in together or "$" in together):
+        wild = [pattern for pattern in refusing if "*" in pattern or pattern[-1] == "$"]
     text = searchable(path, filling(dialect))
     if not (
-        path.startswith(tuple(refusing))
-        or _may_be_too_costly(patterns)
+        may_be_too_costly
+        or path.startswith(tuple(refusing))
         or any(_matches(pattern, path, text, dialect) for pattern in wild)
     ):
         return False
     return not RuleSet(range(len(patterns)), patterns, allows, dialect).decide(path) & 1
-
-
-def _may_be_too_costly(patterns: list[str]) -> bool:
-    # A pattern has no more pieces than "*"; an allow rule for an index page counts twice.
-    return 2 * "".join(patterns).count("*") > MOST_PIECES
 
 
 def weight_of(rule: tuple[int, str, bool], path: str, text: str, dialect: Dialect) -> int:
@@ -335,6 +327,20 @@ class Wildcard(NamedTuple):
             place += len(piece)
         # A piece that has a part of the filling in it ends behind the path.
         return place + len(end) <= len(path) and path.endswith(end)
+
+
+def _best_of(wildcards: list[Wildcard], path: str, text: str, best: int) -> int:
+    """The greatest of *best* and the weights of those of *wildcards* that match *path*.
+
+    The greatest weight comes first.
+    """
+    for wildcard in wildcards:
+        weight = wildcard[0]
+        if weight <= best:
+            break
+        if wildcard.matches(path, text):
+            return weight
+    return best
 
 
 class _Filed(NamedTuple):

@@ -57,9 +57,10 @@ class RobotsTxt:
         "_asked",
         "_groups",
         "_lines",
+        "_path_start",
         "_rule_sets",
         "_rules",
-        "_site",
+        "_sites",
         "body",
         "dialect",
         "truncated",
@@ -78,8 +79,10 @@ class RobotsTxt:
         self._groups: dict[Agents, tuple[OurGroup, ...]] | None = None
         self._rules: dict[int, Rule] | None = None
         self._lines: Lines | None = None
-        # Scheme, authority and a slash of the last URL; those of the next are likely the same.
-        self._site = ""
+        # Scheme, authority and a slash of the last URL, where they are plain to see, and
+        # where its path begins. Those of the next one are likely the same.
+        self._sites: tuple[str, ...] = ()
+        self._path_start = 0
 
     @classmethod
     def parse(
@@ -109,8 +112,8 @@ class RobotsTxt:
         except InvalidURL:
             return False
         rules = self._rule_sets.get(agents if isinstance(agents, str) else tuple(agents))
-        allows = rules.decide(path) & 1 if rules else self._allows_first(path, agents)
-        return bool(allows) or self._is_robots_txt(path)
+        allows = self._allows_first(path, agents) if rules is None else rules.decide(path) & 1
+        return allows == 1 or self._is_robots_txt(path)
 
     def verdict(self, url: str | bytes, agents: Agents) -> Verdict:
         """The same answer as :meth:`allowed`, with what it rests on."""
@@ -221,11 +224,11 @@ class RobotsTxt:
     def _path(self, url: str | bytes) -> str:
         """What of *url* rules are about; raises :exc:`InvalidURL`."""
         if isinstance(url, str):
-            if not (self._site and url.startswith(self._site)):
+            if not url.startswith(self._sites):
                 site = site_of(url)
-                self._site = site and f"{site}/"
-            if self._site:
-                return rest_to_match(url[len(self._site) - 1 :], self.dialect)
+                self._sites, self._path_start = (f"{site}/",) if site else (), len(site)
+            if self._sites:
+                return rest_to_match(url[self._path_start :], self.dialect)
         return path_to_match(url, self.dialect)
 
     def _allows_first(self, path: str, agents: Agents) -> bool:
