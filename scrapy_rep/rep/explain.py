@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from .agents import Agents, preferences
 from .dialects import Dialect, Precedence
-from .groups import Group, all_groups, groups_among, our_group
+from .groups import Group, all_groups, groups_among
 from .lines import Field
-from .matching import MOST_TRIED, NO_RULE, Rule, searchable, specific, weight_of
+from .matching import MOST_PIECES, NO_RULE, Rule, filling, searchable, specific, weight_of
 from .robotstxt import RobotsTxt
 from .urls import InvalidURL, canonical_patterns, path_to_match
 from .verdict import AgentLine, Reason, Verdict
@@ -96,11 +96,11 @@ def explain(robots: RobotsTxt, url: str | bytes, agents: Agents) -> Explanation:
     >>> [(each.fate.value, each.length) for each in explain(robots, "/a/b/c", "x").rules]
     [('shorter', 2), ('decides', 4)]
     """
-    verdict = robots.verdict(url, agents)
     preferred = preferences(agents)
     every_group = all_groups(robots.body, robots.dialect, preferred)
     agent, groups = groups_among(every_group, preferred)
-    ours = tuple(our_group(group, agent, robots.dialect).agents for group in groups)
+    ours = tuple(group.agents for group in robots.keep(agents, agent, groups))
+    verdict = robots.verdict(url, agents)
     try:
         path = path_to_match(url, robots.dialect)
     except InvalidURL:
@@ -128,8 +128,8 @@ class _Weighed(NamedTuple):
 
 # Less than any weight.
 _NOT_TRIED = -1
-# So many rules with "*" are compared with a URL; those about us first.
-_MOST_EXPLAINED = 10 * MOST_TRIED
+# Rules with so many "*" are compared with a URL; those about us first.
+_MOST_EXPLAINED = 10 * MOST_PIECES
 
 
 def _weighed(
@@ -142,13 +142,14 @@ def _weighed(
     rules = [rule for group in groups for rule in group.rules]
     rules.sort(key=lambda rule: rule[0] not in about_us)
     patterns = canonical_patterns([value for _, _, value in rules], dialect)
-    text, longest = searchable(path), dialect.precedence is Precedence.LONGEST
-    weighed, wildcards = list[_Weighed](), 0
+    text = searchable(path, filling(dialect))
+    longest = dialect.precedence is Precedence.LONGEST
+    weighed, stars = list[_Weighed](), 0
     for (line, field, value), pattern in zip(rules, patterns, strict=True):
         rule = Rule(field is Field.ALLOW, value, line)
         starred = dialect.wildcards and "*" in pattern
-        wildcards += starred
-        if starred and wildcards > _MOST_EXPLAINED:
+        stars += pattern.count("*")
+        if starred and stars > _MOST_EXPLAINED:
             weight = _NOT_TRIED
         else:
             weight = weight_of((line, pattern, rule.allow), path, text, dialect)

@@ -20,14 +20,14 @@ the greatest weight decides. Three ideas find it:
    row that all paths have which it matches, and that few other patterns of the
    file have. Only the patterns that are filed under the grams of a path are
    tried, the greatest weight first.
-3. *A limit.* Trying a pattern takes time linear in the length of the path: each
-   piece between two ``*`` is searched from where the one before it ends, and the
-   leftmost place for a piece leaves the most room for the next, so nothing is
-   searched twice. If more than :data:`MOST_TRIED` patterns are filed under the
-   grams of a path, none is tried, and the path is refused.
+3. *A limit.* To try a pattern is to search each of its pieces between two ``*``
+   from where the one before it ends: the leftmost place for a piece leaves the most
+   room for the next, so none is searched twice, and each search takes time linear in
+   the length of the path. If the patterns that are filed under the grams of a path
+   have more than :data:`MOST_PIECES` pieces, none is tried, and the path is refused.
 
 So, for a file of F bytes and a path of U, a check takes at most time in
-proportion to U log F + U * MOST_TRIED.
+proportion to U log F + U * MOST_PIECES.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from itertools import compress
 from operator import itemgetter, not_
 from typing import NamedTuple
 
-from .dialects import Dialect, Precedence
+from .dialects import Dialect, PathForm, Precedence
 from .text import printable
 
 # The layout of a weight, from the highest bits: how specific the rule is, how
@@ -52,16 +52,15 @@ _LAST_LINE = (1 << _LINE_BITS) - 1
 NO_RULE = 1
 #: The weight for a path for which too many rules would have to be tried: refusing.
 TOO_COSTLY = 0
-#: How many patterns with ``*`` are tried for a path. No file of 2,800 popular sites
-#: has more than 506 for one agent.
-MOST_TRIED = 1_000
+#: How many pieces of patterns with ``*`` are searched in a path. No file of 2,793
+#: popular sites has rules with more than 638 of them for one agent.
+MOST_PIECES = 800
 
 # The number of characters of a gram. CPython's search for so few takes linear time.
 _GRAM = 4
 # Of a pattern, so many grams are considered: loading takes time, too.
 _GRAMS_CONSIDERED = 16
-# So many grams are searched in a path; with more of them, the grams of the path are
-# looked up.
+# Up to so many grams are searched in a path; of more, those of the path are looked up.
 _FEW = 64
 
 
@@ -112,7 +111,10 @@ class RuleSet:
     *allows* are the line of each, and whether it is that of an allow line.
     """
 
-    __slots__ = ("_by_gram", "_exact", "_parents", "_sizes", "_starts", "_weights")
+    __slots__ = (
+        *("_by_gram", "_exact", "_few", "_filling"),
+        *("_parents", "_sizes", "_starts", "_weights"),
+    )
 
     def __init__(
         self, lines: Sequence[int], patterns: list[str], allows: Sequence[bool], dialect: Dialect
@@ -142,7 +144,12 @@ class RuleSet:
         self._parents = array("L", [0]) * len(starts)
         self._link()
         self._by_gram = _by_gram(wildcards)
-        self._sizes = sorted(set(map(len, self._by_gram)))
+        self._filling = filling(dialect)
+        pieces = sum(filed.pieces for filed in self._by_gram.values())
+        # Grams that are searched in a path; of more, those of the path are looked up.
+        few = len(self._by_gram) <= _FEW and pieces <= MOST_PIECES
+        self._few = list(self._by_gram.items()) if few else []
+        self._sizes = [] if few else sorted(set(map(len, self._by_gram)))
 
     def decide(self, path: str) -> int:
         """The weight of the rule that decides about *path*.
@@ -158,7 +165,11 @@ class RuleSet:
         best = self._weights[index]
         if self._exact:
             best = max(best, self._exact.get(path, NO_RULE))
-        return self._best_wildcard(path, best) if self._by_gram else best
+        for gram, filed in self._few:
+            if gram in path:
+                text = searchable(path, self._filling)
+                best = _best_of(filed.wildcards, path, text, best)
+        return self._best_among_many(path, best) if self._sizes else best
 
     def _link(self) -> None:
         """Find each start's parent, and let the greatest weight on the way decide."""
@@ -172,39 +183,21 @@ class RuleSet:
             if weights[parent] > weights[index]:
                 weights[index] = weights[parent]
 
-    def _best_wildcard(self, path: str, best: int) -> int:
+    def _best_among_many(self, path: str, best: int) -> int:
         """The greatest of *best* and the weights of the patterns with ``*`` that match *path*."""
-        candidates: list[list[Wildcard]] = []
-        if len(self._by_gram) <= _FEW:
-            # A comprehension would take twice the time for one or two grams.
-            for gram, wildcards in self._by_gram.items():
-                if gram in path:
-                    candidates.append(wildcards)
-        else:
-            candidates = [self._by_gram[gram] for gram in self._grams_in(path)]
-        if not candidates:
-            return best
-        if sum(map(len, candidates)) > MOST_TRIED:
-            return TOO_COSTLY
-        text = searchable(path)
-        for wildcards in candidates:
-            for wildcard in wildcards:
-                if wildcard[0] < best:
-                    break
-                if wildcard.matches(path, text):
-                    best = wildcard[0]
-                    break
-        return best
-
-    def _grams_in(self, path: str) -> set[str]:
-        """The grams of *path* under which patterns are filed."""
         by_gram = self._by_gram
-        return {
+        grams = {
             gram
             for size in self._sizes
             for place in range(len(path) - size + 1)
             if (gram := path[place : place + size]) in by_gram
         }
+        if sum([by_gram[gram].pieces for gram in grams]) > MOST_PIECES:
+            return TOO_COSTLY
+        text = searchable(path, self._filling)
+        for gram in grams:
+            best = _best_of(by_gram[gram].wildcards, path, text, best)
+        return best
 
 
 def refuses(path: str, patterns: list[str], allows: Sequence[bool], dialect: Dialect) -> bool:
@@ -214,21 +207,20 @@ def refuses(path: str, patterns: list[str], allows: Sequence[bool], dialect: Dia
     *allows* are as there, in file order.
     """
     refusing = list(filter(None, compress(patterns, map(not_, allows))))
-    wild = [p for p in refusing if "*" in p or "$" in p] if dialect.wildcards else []
-    text = searchable(path)
+    together = "".join(patterns)
+    # No pattern has more pieces than "*"; an allow rule for an index page counts twice.
+    may_be_too_costly = 2 * together.count("*") > MOST_PIECES
+    wild: list[str] = []
+    if dialect.wildcards and ("*" in together or "$" in together):
+        wild = [pattern for pattern in refusing if "*" in pattern or pattern[-1] == "$"]
+    text = searchable(path, filling(dialect))
     if not (
-        path.startswith(tuple(refusing))
-        or _may_be_too_costly(patterns)
+        may_be_too_costly
+        or path.startswith(tuple(refusing))
         or any(_matches(pattern, path, text, dialect) for pattern in wild)
     ):
         return False
     return not RuleSet(range(len(patterns)), patterns, allows, dialect).decide(path) & 1
-
-
-def _may_be_too_costly(patterns: list[str]) -> bool:
-    # An allow rule for an index page counts twice.
-    most = MOST_TRIED // 2
-    return len(patterns) > most and sum("*" in pattern for pattern in patterns) > most
 
 
 def weight_of(rule: tuple[int, str, bool], path: str, text: str, dialect: Dialect) -> int:
@@ -279,16 +271,26 @@ def _weighted(
 
 
 # CPython's search takes time in proportion to text times piece where the text has
-# less than 30,000 characters and the piece less than 100 (2,500 and any): from so
-# many on, pieces are searched in a text of so many.
-_LONG_PIECE = 17
+# less than 30,000 characters and the piece less than 100 (or the text less than 2,500).
+# So, in paths of so many characters, pieces of so many are searched in the path and a
+# filling after it.
 _LONG_PATH = 100
-_FILLING = "\n" * 30_000
+_LONG_PIECE = 17
+# To skip the filling fast, the search needs characters there whose lowest six bits no
+# character of the piece has. Only space and "`" have those of the first one, and
+# patterns in canonical form have neither; of the second one, most characters are so.
+_FILLING = "\xa0" * 30_000
+_MIXED_FILLING = "".join(map(chr, range(0x80, 0xC0))) * 469
 
 
-def searchable(path: str) -> str:
-    """*path* and, if it is long, the filling: what long pieces are searched in."""
-    return path if len(path) < _LONG_PATH else path + _FILLING
+def filling(dialect: Dialect) -> str:
+    """What to add to a path of *dialect* before long pieces are searched in it."""
+    return _FILLING if dialect.path_form is PathForm.CANONICAL else _MIXED_FILLING
+
+
+def searchable(path: str, filling: str) -> str:
+    """What to search long pieces in: *path* and, if it is long, *filling*."""
+    return path if len(path) < _LONG_PATH else path + filling
 
 
 class Wildcard(NamedTuple):
@@ -307,7 +309,7 @@ class Wildcard(NamedTuple):
         """*pattern* as one of these."""
         start, *pieces = pattern.split("*")
         end = pieces.pop()[:-1] if pattern[-1] == "$" else ""
-        return cls(weight, start, pieces, end)
+        return cls(weight, start, [piece for piece in pieces if piece], end)
 
     def matches(self, path: str, text: str) -> bool:
         """Whether *path* begins with the start, and then has the pieces in order.
@@ -327,21 +329,41 @@ class Wildcard(NamedTuple):
         return place + len(end) <= len(path) and path.endswith(end)
 
 
-def _by_gram(patterns: dict[str, int]) -> dict[str, list[Wildcard]]:
-    """*patterns* with ``*``, with their weights, under a gram of each.
+def _best_of(wildcards: list[Wildcard], path: str, text: str, best: int) -> int:
+    """The greatest of *best* and the weights of those of *wildcards* that match *path*.
 
-    In each list the greatest weight comes first.
+    The greatest weight comes first.
     """
+    for wildcard in wildcards:
+        weight = wildcard[0]
+        if weight <= best:
+            break
+        if wildcard.matches(path, text):
+            return weight
+    return best
+
+
+class _Filed(NamedTuple):
+    """The patterns under one gram, the greatest weight first, and their pieces in all."""
+
+    pieces: int
+    wildcards: list[Wildcard]
+
+
+def _by_gram(patterns: dict[str, int]) -> dict[str, _Filed]:
+    """*patterns* with ``*``, with their weights, each under one of its grams."""
     wildcards = [Wildcard.of(pattern, weight) for pattern, weight in patterns.items()]
+    wildcards.sort(key=itemgetter(0), reverse=True)
     choices = [_grams(wildcard) for wildcard in wildcards]
     frequency = Counter([gram for choice in choices for gram in choice])
     by_gram: dict[str, list[Wildcard]] = {}
     for wildcard, choice in zip(wildcards, choices, strict=True):
         rarest = min(choice, key=frequency.__getitem__)
         by_gram.setdefault(rarest, []).append(wildcard)
-    for filed in by_gram.values():
-        filed.sort(key=itemgetter(0), reverse=True)
-    return by_gram
+    return {
+        gram: _Filed(sum(len(wildcard.pieces) or 1 for wildcard in filed), filed)
+        for gram, filed in by_gram.items()
+    }
 
 
 def _grams(wildcard: Wildcard) -> list[str]:

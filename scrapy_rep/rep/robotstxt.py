@@ -60,9 +60,10 @@ class RobotsTxt:
         "_asked",
         "_groups",
         "_lines",
+        "_path_start",
         "_rule_sets",
         "_rules",
-        "_site",
+        "_sites",
         "body",
         "dialect",
         "truncated",
@@ -81,8 +82,10 @@ class RobotsTxt:
         self._groups: dict[Agents, tuple[OurGroup, ...]] | None = None
         self._rules: dict[int, Rule] | None = None
         self._lines: Lines | None = None
-        # Scheme, authority and a slash of the last URL; those of the next are likely the same.
-        self._site = ""
+        # Scheme, authority and a slash of the last URL, where they are plain to see, and
+        # where its path begins. Those of the next one are likely the same.
+        self._sites: tuple[str, ...] = ()
+        self._path_start = 0
 
     @classmethod
     def parse(
@@ -112,8 +115,8 @@ class RobotsTxt:
         except InvalidURL:
             return False
         rules = self._rule_sets.get(agents if isinstance(agents, str) else tuple(agents))
-        allows = rules.decide(path) & 1 if rules else self._allows_first(path, agents)
-        return bool(allows) or self._is_robots_txt(path)
+        allows = self._allows_first(path, agents) if rules is None else rules.decide(path) & 1
+        return allows == 1 or self._is_robots_txt(path)
 
     def verdict(self, url: str | bytes, agents: Agents) -> Verdict:
         """The same answer as :meth:`allowed`, with what it rests on."""
@@ -266,11 +269,11 @@ class RobotsTxt:
     def _path(self, url: str | bytes) -> str:
         """What of *url* rules are about; raises :exc:`InvalidURL`."""
         if isinstance(url, str):
-            if not (self._site and url.startswith(self._site)):
+            if not url.startswith(self._sites):
                 site = site_of(url)
-                self._site = site and f"{site}/"
-            if self._site:
-                return rest_to_match(url[len(self._site) - 1 :], self.dialect)
+                self._sites, self._path_start = (f"{site}/",) if site else (), len(site)
+            if self._sites:
+                return rest_to_match(url[self._path_start :], self.dialect)
         return path_to_match(url, self.dialect)
 
     def _allows_first(self, path: str, agents: Agents) -> bool:
@@ -298,14 +301,22 @@ class RobotsTxt:
     def _groups_about(self, agents: Agents) -> tuple[OurGroup, ...]:
         """The groups that are about *agents*."""
         key = agents if isinstance(agents, str) else tuple(agents)
+        if self._groups is None or key not in self._groups:
+            return self.keep(key, *groups_about(self.body, self.dialect, preferences(agents)))
+        return self._groups[key]
+
+    def keep(self, agents: Agents, agent: str, groups: list[Group]) -> tuple[OurGroup, ...]:
+        """Keep all that a verdict for *agents* needs, from what the file was read for already.
+
+        *agent* and *groups* are of :func:`~scrapy_rep.rep.groups.groups_about`.
+        """
+        key = agents if isinstance(agents, str) else tuple(agents)
+        self._index(key, agent, groups)
         if self._groups is None or len(self._groups) >= _MAX_RULE_SETS:
             self._groups = {}
-        if key not in self._groups:
-            agent, groups = groups_about(self.body, self.dialect, preferences(agents))
-            self._groups[key] = tuple(our_group(group, agent, self.dialect) for group in groups)
-            # A verdict needs both: the file is read once.
-            self._index(key, agent, groups)
-        return self._groups[key]
+        ours = tuple(our_group(group, agent, self.dialect) for group in groups)
+        self._groups[key] = ours
+        return ours
 
     def _index(self, key: Agents, agent: str, groups: list[Group]) -> RuleSet:
         """Keep the index over the rules of *groups*, which are about *agent*, for *key*."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, NamedTuple
 
-from .matching import MOST_TRIED, Rule
+from .matching import MOST_PIECES, Rule
 from .text import printable
 from .urls import ROBOTS_TXT, InvalidURL, Origin, has_other_scheme
 
@@ -23,7 +23,7 @@ class Reason(Enum):
 
     #: A rule of our group decides: :attr:`Verdict.rule`.
     RULE = "rule"
-    #: Too many rules with ``*`` of our group would have to be tried.
+    #: To try all rules with ``*`` that may match would take too long.
     MATCHING_LIMIT = "matching-limit"
     #: Our group has no rule that matches.
     NO_RULE = "no-rule"
@@ -128,7 +128,7 @@ _MERGED = "a record between this group's user-agent lines does not end it"
 
 _SENTENCES = {
     Reason.MATCHING_LIMIT: (
-        f"because more than {MOST_TRIED:,} rules with * of {{where}} may match the URL"
+        f"because rules of {{where}} with more than {MOST_PIECES} * may match the URL"
     ),
     Reason.NO_RULE: "because no rule of {where} for us matches",
     Reason.NO_GROUP: "because {where} has no group for us",

@@ -28,7 +28,7 @@ def decide(
     # Grams are looked for in the path, or those of the path are looked up; pieces are
     # searched in the path, or in the path with a filling.
     with patch.multiple(matching, _FEW=0, _LONG_PATH=0, _LONG_PIECE=0):
-        assert line_of(index.decide(path)) == line
+        assert line_of(rule_set(rules, dialect).decide(path)) == line
     rule = next((rule for rule in rules if rule.line == line), None)
     patterns = canonical_patterns([rule.value for rule in rules], dialect)
     refused = refuses(path, patterns, [rule.allow for rule in rules], dialect)
