@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import socket
 import ssl
 import threading
 import time
@@ -126,14 +127,14 @@ class LoopbackServers:
         tls: ssl.SSLContext | None = None,
     ) -> Site:
         """Start a site that answers with *answer*, by default at an address of its own."""
-        site = Site("https" if tls else "http", host or next(self._addresses), port)
-        starting = self._listen(site, answer, tls, is_fixed=host is not None)
-        asyncio.run_coroutine_threadsafe(starting, self._loop).result()
-        return site
+        try:
+            listening = socket.create_server((host or next(self._addresses), port))
+        except OSError:
+            if host is not None:
+                raise
+            listening = socket.create_server((_FALLBACK_ADDRESS, port))
+        site = Site("https" if tls else "http", *listening.getsockname())
 
-    async def _listen(
-        self, site: Site, answer: Answer, tls: ssl.SSLContext | None, *, is_fixed: bool
-    ) -> None:
         async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             task = asyncio.current_task()
             assert task is not None
@@ -143,15 +144,9 @@ class LoopbackServers:
             finally:
                 self._connections.discard(task)
 
-        try:
-            server = await asyncio.start_server(connected, site.host, site.port, ssl=tls)
-        except OSError:
-            if is_fixed:
-                raise
-            site.host = _FALLBACK_ADDRESS
-            server = await asyncio.start_server(connected, site.host, site.port, ssl=tls)
-        self._servers.append(server)
-        site.port = server.sockets[0].getsockname()[1]
+        starting = asyncio.start_server(connected, sock=listening, ssl=tls)
+        self._servers.append(asyncio.run_coroutine_threadsafe(starting, self._loop).result())
+        return site
 
     async def _close(self) -> None:
         for server in self._servers:
