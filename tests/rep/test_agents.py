@@ -99,6 +99,7 @@ def test_our_tokens_are_compared_in_lower_case_and_in_order(
 
 
 # RFC 9309 §2.2.1: "case-insensitive matching", of tokens that are all ASCII.
+@pytest.mark.clause("RFC 9309 2.2.1-6")
 @pytest.mark.parametrize(
     ("agent", "name"),
     [

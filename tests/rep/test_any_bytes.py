@@ -60,6 +60,7 @@ def test_a_line_end_in_a_pattern_parts_no_patterns_of_1996() -> None:
         assert [robots.allowed(path, "x") for path in asked] == [True, False, False, False, False]
 
 
+@pytest.mark.clause("Koster 1996 3.2.2-6", "RFC 9309 3-4")
 @pytest.mark.once
 @given(files=_files(), dialect=st.sampled_from(list(DIALECTS.values())), more=st.binary(max_size=8))
 @settings(max_examples=200)
@@ -79,6 +80,7 @@ def _of_many_bytes(draw: Any) -> bytes:
     return bytes(start + draw(st.binary(max_size=400)))
 
 
+@pytest.mark.clause("RFC 9309 3-4")
 @pytest.mark.once
 @given(
     body=st.composite(_of_many_bytes)(),

@@ -82,6 +82,7 @@ def entry(copy: StoredResponse | None = None, outage: Outage | None = None) -> C
 EXPIRES_IN_AN_HOUR = (("expires", date(NOW + HOUR)),)
 
 
+@pytest.mark.clause("RFC 9110 5.6.7-2", "RFC 9110 5.6.7-3")
 @pytest.mark.clause(
     "Google caching-1",
     "Google caching-4",
@@ -250,6 +251,7 @@ def test_lifetime(
     assert all(a == b or abs(a - b) <= near for a, b in zip(found, expected, strict=True)), found
 
 
+@pytest.mark.clause("RFC 9111 4.2.1-d2")
 @pytest.mark.parametrize(
     ("on_the_way", "headers", "seconds"),
     [
@@ -294,6 +296,7 @@ def test_what_is_kept_of_a_redirect() -> None:
 # -- Vary -----------------------------------------------------------------------
 
 
+@pytest.mark.clause("RFC 9111 4.1-1", "RFC 9111 4.1-2")
 @pytest.mark.parametrize(
     ("vary", "sent", "reader", "shared"),
     [
@@ -656,6 +659,7 @@ def test_a_file_is_never_confirmed_before_it_was_fetched() -> None:
     assert (after.copy.fetched_at, after.copy.confirmed_at) == (NOW, NOW)
 
 
+@pytest.mark.clause("RFC 9111 4.3.4-2")
 def test_a_304_with_another_last_modified_is_about_another_file() -> None:
     other = ("last-modified", date(NOW - HOUR))
     # The same time in another form.
@@ -1158,6 +1162,7 @@ def test_grace(since: float, last: float, grace: float, expected: str) -> None:
 WEEK = 7 * DAY
 
 
+@pytest.mark.clause("Koster 1996 3.1-8", "Koster 1996 3.4-2")
 @pytest.mark.parametrize(
     ("known", "rfc9309", "google", "koster1996", "koster1994"),
     [

@@ -137,6 +137,7 @@ def test_the_value_is_not_looked_for_in_our_name(name: str) -> None:
     assert allowed(f"User-agent: {name}\nDisallow: /\n", "/")
 
 
+@pytest.mark.clause("Koster 1994 user-agent-5")
 @pytest.mark.parametrize("agent", ["x", "xa0", "a0", "\\", "\\xa0"])
 def test_a_byte_that_is_not_utf_8_has_no_letters_in_it(agent: str) -> None:
     assert allowed("User-agent: \xa0bot\nDisallow: /\n", "/", agent)

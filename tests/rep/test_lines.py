@@ -169,6 +169,7 @@ class TestUTF16:
             == text.replace("\r\n", "\n").replace("\r", "\n").encode()
         )
 
+    @pytest.mark.clause("RFC 9309 2.3.1.5-2")
     @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"], ids=repr)
     @pytest.mark.parametrize("more", [b"", b"#", b"\nx: \0\n"], ids=repr)
     def test_is_bytes_where_no_key_is_in_utf_16(

@@ -65,6 +65,7 @@ _LINES = st.lists(
 )
 
 
+@pytest.mark.clause("Google agents-d1")
 @pytest.mark.once
 @given(
     lines=_LINES,

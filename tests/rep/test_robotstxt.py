@@ -101,6 +101,7 @@ def test_the_simple_example_of_the_rfc(
 
 
 # RFC 9309 §2.2.2 compares bytes, and an empty query is one: "?".
+@pytest.mark.clause("RFC 9309 2.2.2-15")
 @pytest.mark.parametrize(
     "dialect", [RFC9309, GOOGLE, KOSTER1996, KOSTER1994], ids=lambda dialect: dialect.name
 )
