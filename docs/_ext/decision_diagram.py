@@ -36,6 +36,7 @@ from scrapy_rep.rep.cache_entry import CacheEntry, StoredResponse
 from scrapy_rep.rep.dialects import WhenUnreachable
 from scrapy_rep.rep.directives import Directives, HonouredDirectives
 from scrapy_rep.rep.lines import Field
+from scrapy_rep.rep.matching import MOST_PIECES
 from scrapy_rep.rep.verdict import Verdict
 
 _ORIGIN = Origin("https", "example.com", 443)
@@ -47,6 +48,7 @@ _HEEDED = HonouredDirectives(frozenset({Field.VISIT_TIME}), ("search",))
 
 _REFUSING = b"User-agent: *\nDisallow: /\n"
 _ALLOWING = b"User-agent: *\nAllow: /page\n"
+_TOO_COSTLY = b"User-agent: *\nDisallow: /%b\n" % (b"*p" * (MOST_PIECES + 1))
 _ABOUT_OTHERS = b"User-agent: Other\nDisallow: /\n"
 
 
@@ -131,7 +133,10 @@ def steps() -> Iterator[Step]:
     yield Step(
         "Which rule decides?",
         ["The longest path pattern that matches;", "of equal ones, the Allow."],
-        [_by_rules(_REFUSING, "a Disallow")],
+        [
+            _by_rules(_REFUSING, "a Disallow"),
+            _by_rules(_TOO_COSTLY, "too many rules with * to try"),
+        ],
     )
     visit_time = _objection(b"User-agent: *\nVisit-time: 2000-2100\n")
     yield Step(
