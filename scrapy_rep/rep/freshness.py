@@ -16,9 +16,9 @@ from __future__ import annotations
 
 import math
 import re
+from calendar import monthrange, timegm
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime, timezone
 from email.utils import parsedate_tz
 from enum import Enum
 from typing import NamedTuple
@@ -484,6 +484,8 @@ _HTTP_DATE = re.compile(
 # The rfc850-date has a year of two digits.
 _TWO_DIGITS = re.compile("-[0-9]{2} ")
 _YEAR = 365.2425 * 24 * 3600
+# RFC 5322 §3.3 has years of four digits.
+_LAST_YEAR = 9999
 # One member of a list (RFC 9110 §5.6.1): commas in quoted strings do not end it. A
 # string that is not closed reaches to the end.
 _MEMBER = re.compile(r'(?:[^,"]|"(?:[^"\\]|\\.)*(?:"|\\?\Z))+', re.DOTALL)
@@ -529,12 +531,12 @@ def _http_date(text: str, now: float) -> float | None:
     year, month, day, hour, minute, second = fields[:6]
     if _TWO_DIGITS.search(text):
         year = _year_of_two_digits(year % 100, now)
-    try:
-        # RFC 5322 §3.3 has a leap second, which no datetime has.
-        time = datetime(year, month, day, hour, minute, min(second, 59), tzinfo=timezone.utc)
-    except ValueError:
+    # RFC 5322 §3.3: the second 60 is a leap second.
+    if not 1 <= year <= _LAST_YEAR or hour > 23 or minute > 59 or second > 60:
         return None
-    return time.timestamp() + (second - time.second) if second <= 60 else None
+    if not 1 <= day <= monthrange(year, month)[1]:
+        return None
+    return float(timegm((year, month, day, hour, minute, second)))
 
 
 def _year_of_two_digits(digits: int, now: float) -> int:
