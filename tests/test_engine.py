@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from scrapy import Request, Spider
+from scrapy.core.downloader import Downloader
 from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
 from scrapy.utils.test import get_crawler
 
@@ -184,3 +185,13 @@ def test_a_downloader_that_is_not_scrapys() -> None:
 def test_a_limit_that_cannot_be_changed(pool: int, fetches: int) -> None:
     handler = SimpleNamespace(_pool_size_total=pool)
     assert Engine(crawl_with(Handlers(handler))).widen_pools(200) == fetches
+
+
+def test_scrapys_downloader_reports_what_it_sends() -> None:
+    class Own(Downloader):
+        """A project's, made from Scrapy's."""
+
+    for kind, reports in ((Downloader, True), (Own, True), (SimpleNamespace, False)):
+        downloader = kind.__new__(kind)
+        crawler: Any = SimpleNamespace(engine=SimpleNamespace(downloader=downloader))
+        assert Engine(crawler).reports_sent_requests is reports

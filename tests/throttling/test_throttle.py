@@ -186,6 +186,13 @@ def test_many_requests_leave_the_delay_between_each_two(downloader: Downloader) 
     assert gaps == {DELAY + 2}
 
 
+def test_nobody_has_the_turn_of_a_site_where_nobody_waits(downloader: Downloader) -> None:
+    assert downloader.throttle.delay(SITE) == DELAY
+    assert not downloader.throttle.has_turn(SITE, Page())
+    downloader.throttle.set_delay(SITE, 0)
+    assert downloader.throttle.has_turn(SITE, Page())
+
+
 # -- the order ---------------------------------------------------------------------------
 
 
@@ -493,6 +500,14 @@ def test_a_request_that_is_not_held_counts_as_sent(downloader: Downloader) -> No
     assert downloader.went_on == []
     downloader.loop.advance(0.001)
     assert downloader.went_on == [page]
+
+
+def test_an_admitted_request_keeps_its_turn_while_another_is_sent(downloader: Downloader) -> None:
+    first, unheld = downloader.admit(), Page()
+    downloader.send(unheld)
+    assert downloader.throttle.has_turn(SITE, first)
+    downloader.finish(unheld)
+    assert downloader.throttle.has_turn(SITE, first)
 
 
 def test_of_several_the_last_one_to_leave_counts(downloader: Downloader) -> None:
@@ -838,10 +853,17 @@ def test_a_turn_that_is_granted_after_that_is_given_back(fleet: Downloader) -> N
     page = fleet.admit()
     fleet.throttle.set_delay(SITE, 0)
     assert fleet.went_on == [page]
-    answer = fleet.backend.answers.pop()
-    answer(None)
-    answer(3.0)
-    assert fleet.backend.log == [ASK, ("give back", SITE, 0.0)]
+    fleet.throttle.set_delay(SITE, 3.0)
+    fleet.backend.answers.pop()(None)
+    assert fleet.backend.log == [ASK, ("give back", SITE, 3.0)]
+
+
+def test_who_is_told_to_wait_after_that_has_nothing_to_give_back(fleet: Downloader) -> None:
+    fleet.admit()
+    fleet.throttle.set_delay(SITE, 0)
+    fleet.backend.answers.pop()(7.0)
+    assert fleet.backend.log == [ASK]
+    assert not fleet.loop.pending
 
 
 def test_a_sent_request_ends_its_turn_when_the_site_asks_for_nothing(fleet: Downloader) -> None:
