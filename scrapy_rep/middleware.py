@@ -18,6 +18,7 @@ from twisted.internet.defer import Deferred
 from scrapy_rep.exceptions import ConfigurationError, CrawlStopping, RobotsForbidden
 from scrapy_rep.holding.concurrency import Places
 from scrapy_rep.holding.hold_queue import KEPT_SINCE, RETURNED, WaitingRoom, from_scheduler
+from scrapy_rep.observers.matching_limit import MatchingLimit
 from scrapy_rep.observers.observer import Observer, Observers
 from scrapy_rep.observers.stats import count
 from scrapy_rep.observers.summary import Summary
@@ -373,6 +374,7 @@ def _observers(
 ) -> Iterator[Observer]:
     """Whoever is to see what this crawl learns and decides."""
     yield Summary(crawler)
+    yield MatchingLimit(crawler)
     # Most crawls do without these.
     recorder = None
     if settings.report is not None:
