@@ -282,8 +282,9 @@ class Recipe:
     the path, the later ones first where *backwards*, with a character changed
     *changed* characters from the end of each (-1: nowhere). *figures* of a number
     stand at the end of the last piece, so that lines differ; *anchored* lines end
-    with ``$``. There are *lines* lines at most. At the start of the URL is what stands
-    around so many changes as *bait* says: so that short parts of pieces are in it.
+    with ``$``. There are *lines* lines at most, or, where that is 0, as many as are
+    tried. At the start of the URL is what stands around so many changes as *bait*
+    says: so that short parts of pieces are in it.
     """
 
     seed: int = 0
@@ -323,7 +324,7 @@ class Recipe:
             "backwards": (False, True),
             "anchored": (False, True),
             "bait": (0, 1, 1, 30),
-            "lines": (2, 400, 799, 799, 800, 801, 2000, 4000, 60_000),
+            "lines": (0, 0, 0, 2000, 60_000),
         }
         return random.choice(choices[name]) if name in choices else random.randrange(1 << 30)
 
@@ -338,10 +339,14 @@ class Recipe:
         random = Random(self.seed)
         unit = self.unit or "".join(random.choices(_LETTERS[: self.letters], k=self.length))
         path = url_of(unit, self.length).removeprefix(SITE)
-        lines = [self._line(path, number, random) for number in range(self.lines)]
-        found = _AROUND_A_CHANGE.findall("\n".join(lines[: self.bait]))
+        searched = max(1, self.pieces - self.anchored)
+        count = self.lines or MOST_PIECES // searched
+        lines = (self._line(path, number, random) for number in range(count))
+        first = list(itertools.islice(lines, self.bait))
+        found = _AROUND_A_CHANGE.findall("\n".join(first))
         bait = "-".join(dict.fromkeys(found))[: self.length // 2]
-        return Case(filled(lines), f"{SITE}/{bait}{path[1 + len(bait) :]}")
+        body = filled(itertools.chain(first, lines))
+        return Case(body, f"{SITE}/{bait}{path[1 + len(bait) :]}")
 
     def _line(self, path: str, number: int, random: Random) -> str:
         sizes = [max(1, self.size + random.randint(-1, 1)) for _ in range(self.pieces)]

@@ -18,6 +18,7 @@ from scrapy_rep.exceptions import ConfigurationError, CrawlStopping, RobotsForbi
 from scrapy_rep.holding.concurrency import ConcurrencyLimit
 from scrapy_rep.holding.hold_queue import HoldQueue
 from scrapy_rep.holding.returns import HELD_SINCE, RETURNED, Arrival
+from scrapy_rep.observers.matching_limit import MatchingLimit
 from scrapy_rep.observers.observer import Observer, Observers
 from scrapy_rep.observers.stats import count
 from scrapy_rep.observers.summary import Summary
@@ -319,6 +320,7 @@ def enabled_observers(
 ) -> Iterator[Observer]:
     """The observers that a crawl has, by its settings."""
     yield Summary(crawler)
+    yield MatchingLimit(crawler)
     # Most crawls do without these, and without what they import.
     recorder = None
     if settings.report is not None:

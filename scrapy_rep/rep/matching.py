@@ -160,7 +160,8 @@ class RuleSet:
         """
         starts = self._starts
         index = bisect_right(starts, path) - 1
-        while not path.startswith(starts[index]):
+        # All paths begin with the first one.
+        while index and not path.startswith(starts[index]):
             index = self._parents[index]
         best = self._weights[index]
         if self._exact:

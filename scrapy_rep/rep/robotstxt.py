@@ -110,10 +110,14 @@ class RobotsTxt:
         *url* is absolute, or a path that starts with ``/``. What is no URL may
         not be accessed.
         """
-        try:
-            path = self._path(url)
-        except InvalidURL:
-            return False
+        if isinstance(url, str) and url.startswith(self._sites):
+            # As most URLs are: of the same site as the last one.
+            path = rest_to_match(url[self._path_start :], self.dialect)
+        else:
+            try:
+                path = self._path(url)
+            except InvalidURL:
+                return False
         rules = self._rule_sets.get(agents if isinstance(agents, str) else tuple(agents))
         allows = self._allows_first(path, agents) if rules is None else rules.decide(path) & 1
         return allows == 1 or self._is_robots_txt(path)

@@ -78,8 +78,7 @@ def can_be_named(target: str) -> bool:
     That is so unless it has ``.`` or ``..`` as a segment, or is the robots.txt.
     """
     path = unquote(target.partition("?")[0].replace("%2F", "-").replace("%2f", "-"))
-    # The parser drops an empty query before it compares.
-    if not target.startswith("/") or path == "/robots.txt" or target.endswith("?"):
+    if not target.startswith("/") or path == "/robots.txt":
         return False
     return not {".", ".."} & set(path.split("/"))
 

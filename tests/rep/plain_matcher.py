@@ -1,14 +1,20 @@
-"""RFC 9309 §2.2.2 and §2.2.3 letter by letter, to compare the index with."""
+"""RFC 9309 §2.2.2 and §2.2.3 letter by letter, to compare the index with.
+
+``python -m tests.rep.plain_matcher 100000`` compares so many paths for each dialect, with
+rules at random.
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from random import Random
 from unittest.mock import patch
 
 from scrapy_rep.rep import matching
-from scrapy_rep.rep.dialects import Dialect, Precedence
+from scrapy_rep.rep.dialects import DIALECTS, Dialect, Precedence
 from scrapy_rep.rep.matching import Rule, RuleSet, line_of, refuses
-from scrapy_rep.rep.urls import canonical_patterns
+from scrapy_rep.rep.urls import canonical_patterns, path_to_match
 
 
 def rule_set(rules: Sequence[Rule], dialect: Dialect) -> RuleSet:
@@ -70,3 +76,37 @@ def matches(pattern: str, path: str, dialect: Dialect) -> bool:
         if not places:
             return False
     return not anchored or len(path) in places
+
+
+_PIECES = ("/", "/", "a", "b", "ab", "aab", "bcd", "%61", "-1", "?", "=", ".htm", "index.htm")
+_IN_PATTERNS = (*_PIECES, *_PIECES, "*", "*", "*", "*", "$", "/*", "a" * 20, "ab" * 9)
+_PATHS_OF_A_FILE = 20
+
+
+def compare(dialect: Dialect, paths: int, random: Random) -> None:
+    """Compare so many *paths*, each with the rules of a file."""
+    for _ in range(paths // _PATHS_OF_A_FILE):
+        rules = [
+            Rule(random.random() < 0.4, _text(random, _IN_PATTERNS, 8).encode(), line)
+            for line in range(1, random.choice((3, 10, 30, 90)))
+        ]
+        index = rule_set(rules, dialect)
+        for _ in range(_PATHS_OF_A_FILE):
+            url = "/" + _text(random, (*_PIECES, "a" * 19, "ab" * 60), 12).lstrip("/")
+            path = path_to_match(url, dialect)
+            assert decide(rules, path, dialect, index) == plain_decide(rules, path, dialect), url
+
+
+def _text(random: Random, pieces: Sequence[str], most: int) -> str:
+    return "".join(random.choices(pieces, k=random.randint(0, most)))
+
+
+def main() -> None:
+    paths = int(sys.argv[1])
+    for name, dialect in DIALECTS.items():
+        compare(dialect, paths, Random(name))
+        sys.stdout.write(f"{name}: {paths:,} paths, no difference\n")
+
+
+if __name__ == "__main__":
+    main()

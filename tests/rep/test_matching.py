@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from random import Random
 from unittest.mock import patch
 
 import pytest
@@ -23,7 +24,7 @@ from scrapy_rep.rep.matching import (
 )
 from scrapy_rep.rep.robotstxt import RobotsTxt
 from scrapy_rep.rep.urls import canonical_patterns, path_to_match
-from tests.rep.plain_matcher import decide, plain_decide, rule_set
+from tests.rep.plain_matcher import compare, decide, plain_decide, rule_set
 
 # pytest-twisted does not get on with @given and parametrize on one test.
 ANY_DIALECT = st.sampled_from(list(DIALECTS.values()))
@@ -412,6 +413,11 @@ def test_the_index_decides_as_a_loop_over_all_rules_would(
     dialect: Dialect, drawn: list[tuple[bool, str]], tails: list[str]
 ) -> None:
     assert_as_a_loop_would(dialect, drawn, tails)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS.values(), ids=lambda dialect: dialect.name)
+def test_the_index_decides_so_for_rules_at_random(dialect: Dialect) -> None:
+    compare(dialect, 400, Random(1))
 
 
 # So many that patterns share grams.

@@ -1,0 +1,59 @@
+"""One warning for each origin whose rules would take too long to try."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from scrapy_rep.rep.text import printable
+from scrapy_rep.rep.verdict import Reason
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+
+    from scrapy_rep.rep.access import FetchResult
+    from scrapy_rep.rep.policy import Policy
+    from scrapy_rep.rep.urls import Origin
+    from scrapy_rep.rep.verdict import Verdict
+
+logger = logging.getLogger(__name__)
+
+# An origin that is forgotten is warned about again.
+_MAX_ORIGINS = 1_000
+
+
+class MatchingLimit:
+    """Warns of :attr:`.Reason.MATCHING_LIMIT`; an :class:`~.observer.Observer`."""
+
+    observes_allowed = False
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+        self._warned: set[Origin] = set()
+
+    def on_policy(self, policy: Policy, result: FetchResult | None, seconds: float) -> None:
+        """Nothing is known before a URL is compared with the rules."""
+
+    def on_decision(
+        self, request: Request, policy: Policy | None, agents: Sequence[str], verdict: Verdict
+    ) -> None:
+        """Warn if this is the first such URL of its origin."""
+        if verdict.reason is not Reason.MATCHING_LIMIT or verdict.origin is None:
+            return
+        if verdict.origin in self._warned:
+            return
+        if len(self._warned) >= _MAX_ORIGINS:
+            self._warned.clear()
+        self._warned.add(verdict.origin)
+        logger.warning(
+            "Refused %(url)s %(because)s. Other URLs of this origin may be refused for the same "
+            'reason, "matching-limit". To see the rules, run: scrapy robots fetch %(origin)s',
+            {
+                "url": printable(request.url),
+                "because": str(verdict).removeprefix("disallowed "),
+                "origin": printable(str(verdict.origin)),
+            },
+            extra={"spider": self._crawler.spider},
+        )
