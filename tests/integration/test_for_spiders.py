@@ -319,6 +319,25 @@ async def test_purposes(
     assert count == (2 * (len(refused) - 1) or None)
 
 
+@pytest.mark.parametrize(("declared", "refused"), [("full", True), ("reference", False)])
+@pytest_twisted.ensureDeferred
+async def test_a_crawl_that_shows_more_than_its_site_allows_is_refused(
+    servers: LoopbackServers, declared: str, refused: bool
+) -> None:
+    body = b"User-agent: *\nContent-Signal: /a search=yes, use=reference\n"
+    one = servers.serve(site(ok(body)))
+
+    async def script(spider: ScriptedSpider) -> None:
+        for _ in range(2):
+            answer = await spider.ask(f"{one.url}/a")
+            assert isinstance(answer, Verdict) is refused
+            if isinstance(answer, Verdict):
+                assert (answer.reason, answer.line) == (Reason.PURPOSE, 2)
+            assert await spider.ask(f"{one.url}/b") == 200
+
+    await crawl(script, {"REP_CONTENT_USE": declared})
+
+
 # -- links --------------------------------------------------------------------------
 
 
