@@ -69,7 +69,7 @@ def test_rep_has_no_clock_no_network_and_no_log(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", NOT_CLI, ids=_id)
-def test_nothing_but_tools_imports_tools(path: Path) -> None:
+def test_nothing_but_cli_imports_cli(path: Path) -> None:
     assert [name for name in imported(path) if within(name, "scrapy_rep.cli")] == []
 
 
@@ -155,7 +155,7 @@ def test_any_command_of_scrapy_loads_of_us_what_its_help_needs() -> None:
     assert not loaded & _NEVER
 
 
-def test_the_middleware_loads_neither_tools_nor_stores_that_nobody_chose() -> None:
+def test_the_middleware_loads_neither_cli_nor_stores_that_nobody_chose() -> None:
     loaded = loaded_by("from scrapy_rep import RepMiddleware")
     assert "scrapy_rep.policies.cache" in loaded
     assert not loaded & {*_NEVER, "scrapy_rep.cli"}
