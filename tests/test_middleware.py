@@ -249,6 +249,16 @@ async def test_a_request_that_must_leave_goes_back() -> None:
 
 
 @pytest_twisted.ensureDeferred
+@pytest.mark.parametrize(("held_for", "since"), [(None, NOON), (60, NOON - 60), (-60, NOON)])
+async def test_since_when_a_request_is_held_goes_with_it(
+    held_for: float | None, since: float
+) -> None:
+    """Also by a clock that was set back."""
+    returned = await held(Case(DEFERRED, "/yes", "", held_for=held_for), [], came=False)
+    assert returned.meta[HELD_SINCE] == since
+
+
+@pytest_twisted.ensureDeferred
 async def test_nothing_is_sent_after_a_stop() -> None:
     did: list[str] = []
     queue = Queue(did)
