@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Coroutine
+from collections.abc import Awaitable, Coroutine, Iterator
+from contextlib import contextmanager
+from copy import copy
 from functools import cache
 from typing import Any, cast
 
 import pytest
+import pytest_twisted
 from scrapy import Request, Spider
+from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.test import get_crawler
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, succeed
 
 from scrapy_rep import RepMiddleware, RobotsForbidden
-from scrapy_rep.holding.returns import HELD_SINCE, RETURNED, to_scheduler
+from scrapy_rep.holding.returns import HELD_SINCE, RETURNED, Arrival, to_scheduler
 from scrapy_rep.rep.decision import Admit, Fetch, Hold, Refuse
 from scrapy_rep.rep.policy import Policy
-from tests.decision_cases import AGENTS, CASES, MAX_WAIT, NO_TRAINING, PACED, RULES, SITE, Case
+from tests.decision_cases import (
+    AGENTS,
+    CASES,
+    DEFERRED,
+    MAX_WAIT,
+    NO_TRAINING,
+    ORIGIN,
+    PACED,
+    RULES,
+    SITE,
+    Case,
+)
+from tests.holding.engines import settle
 from tests.policy_examples import NOON
 
 
@@ -76,7 +92,7 @@ def made(until_open: bool) -> Any:
 def middleware_for(
     case: Case, *, quickly: bool = True, asked: bool = False, observed: bool = False
 ) -> Any:
-    middleware = made(case.until_open)
+    middleware = copy(made(case.until_open))
     middleware._policies = Policies(case.policy, quickly=quickly)  # noqa: SLF001
     middleware._pacing = Pacing(asked)  # noqa: SLF001
     middleware._observers = Observers()  # noqa: SLF001
@@ -122,6 +138,158 @@ def test_the_fast_path_and_decide_agree(quickly: bool, asked: bool, observed: bo
             assert (admitted == [request]) is (asked or decision.asks_for_delay), case
         else:
             assert admitted == []
+
+
+class Held:
+    """A held request whose waits are noted, and end at once."""
+
+    def __init__(self, did: list[str], came: bool = True) -> None:
+        self._did = did
+        self._came = came
+
+    async def wait(self, event: Deferred[Any]) -> Any:
+        self._did.append("policy")
+        return event.result
+
+    async def wait_for_turn(self, turn: Deferred[None]) -> bool:
+        self._did.append("turn")
+        return self._came
+
+    async def sleep(self, seconds: float) -> bool:
+        self._did.append(f"sleep {seconds:g}")
+        return self._came
+
+    async def reacquire(self) -> None:
+        self._did.append("reacquire")
+
+
+class Queue:
+    """A hold queue that notes what it is asked for."""
+
+    is_closing = False
+
+    def __init__(self, did: list[str], came: bool = True) -> None:
+        self._did = did
+        self._came = came
+
+    @contextmanager
+    def hold(self, origin: Any, request: Request, arrival: Any) -> Iterator[Held]:
+        yield Held(self._did, self._came)
+
+    async def turn_to_be_refused(self) -> None:
+        self._did.append("turn to be refused")
+
+    def give_back(self, request: Request) -> Request:
+        self._did.append("back")
+        return request
+
+
+class Throttle(Pacing):
+    """Lets a request wait for its turn, and lose it so often."""
+
+    def __init__(self, did: list[str], lost: int = 0) -> None:
+        super().__init__(asked=True)
+        self._did = did
+        self._lost = lost
+
+    def admit(self, policy: Policy, request: Request, agents: Any) -> Deferred[None] | None:
+        self._did.append("admit")
+        return Deferred()
+
+    def has_turn(self, request: Request) -> bool:
+        self._did.append("has turn")
+        self._lost -= 1
+        return self._lost < 0
+
+
+async def held(case: Case, did: list[str], came: bool = True, **parts: Any) -> Any:
+    """What comes of a request that is held."""
+    middleware = middleware_for(case, quickly=False)
+    middleware._queue = Queue(did, came)  # noqa: SLF001
+    policy = case.policy
+    middleware._policies.get = lambda origin, request: succeed(policy)  # noqa: SLF001
+    for name, part in parts.items():
+        setattr(middleware, f"_{name}", part)
+    return await middleware._hold(ORIGIN, request_of(case), Arrival.FIRST, None)  # noqa: SLF001
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_held_request_reacquires_its_concurrency() -> None:
+    did: list[str] = []
+    assert await held(Case(RULES, "/yes", ""), did) is None
+    assert did == ["policy", "reacquire"]
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_paced_request_reacquires_before_it_is_asked_whether_it_has_its_turn() -> None:
+    """Its turn may be lost meanwhile: then it waits for another one."""
+    did: list[str] = []
+    assert await held(Case(PACED, "/yes", ""), did, pacing=Throttle(did, lost=1)) is None
+    one = ["admit", "turn", "reacquire", "policy", "has turn"]
+    assert did == ["policy", *one, *one, "reacquire"]
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_held_request_that_is_refused_waits_for_the_refusals_before_it() -> None:
+    did: list[str] = []
+    with pytest.raises(RobotsForbidden):
+        await held(Case(RULES, "/no", ""), did)
+    assert did == ["policy", "turn to be refused"]
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_request_that_must_leave_goes_back() -> None:
+    did: list[str] = []
+    case = Case(DEFERRED, "/yes", "")
+    assert isinstance(await held(case, did, came=False), Request)
+    assert did == ["policy", "sleep 60", "back"]
+    did.clear()
+    assert await held(Case(PACED, "/yes", ""), did, came=False, pacing=Throttle(did))
+    assert did == ["policy", "admit", "turn", "back"]
+
+
+@pytest_twisted.ensureDeferred
+@pytest.mark.parametrize(("held_for", "since"), [(None, NOON), (60, NOON - 60), (-60, NOON)])
+async def test_since_when_a_request_is_held_goes_with_it(
+    held_for: float | None, since: float
+) -> None:
+    """Also by a clock that was set back."""
+    returned = await held(Case(DEFERRED, "/yes", "", held_for=held_for), [], came=False)
+    assert returned.meta[HELD_SINCE] == since
+
+
+@pytest_twisted.ensureDeferred
+async def test_nothing_is_sent_after_a_stop() -> None:
+    did: list[str] = []
+    queue = Queue(did)
+    queue.is_closing = True
+    assert isinstance(await held(Case(RULES, "/yes", ""), did, queue=queue), Request)
+    assert did == ["policy", "reacquire", "back"]
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_fetch_that_waits_for_its_turn_takes_no_concurrency() -> None:
+    released: list[bool] = []
+
+    class Limit:
+        @contextmanager
+        def released(self) -> Iterator[None]:
+            released.append(True)
+            yield
+            released.append(False)
+
+    middleware = middleware_for(Case(RULES, "/yes", ""))
+    turn: Deferred[None] = Deferred()
+    middleware._pacing.admit_fetch = lambda request: turn  # noqa: SLF001
+    middleware._limit = Limit()  # noqa: SLF001
+    waiting = deferred_from_coro(
+        middleware._wait_for_turn_of_fetch(Request(f"{SITE}/robots.txt"))  # noqa: SLF001
+    )
+    await settle()
+    assert released == [True]
+    turn.callback(None)
+    await waiting
+    assert released == [True, False]
 
 
 def test_what_is_written_on_held_requests_is_not_left_on_others() -> None:

@@ -293,7 +293,7 @@ class HoldQueue:
             held.releases = False
             return
         held.longest_wait = 0.0 if arrival is Arrival.FIRST else _BRIEFLY
-        held.releases = len(self._brief) < _BRIEF_RELEASES
+        held.releases = sum(each.releases for each in self._brief) < _BRIEF_RELEASES
         self._brief.add(held)
 
 

@@ -24,6 +24,7 @@ from scrapy_rep.observers.stats import count
 from scrapy_rep.parser import RepRobotParser
 from scrapy_rep.parsers.external import ExternalRules, too_costly
 from scrapy_rep.parsers.logs import escape_logs
+from scrapy_rep.parsers.wire import Wire, is_rewritten
 from scrapy_rep.rep.access import FetchResult
 from scrapy_rep.rep.agents import EVERYONE, Agents
 from scrapy_rep.rep.dialects import Dialect
@@ -33,7 +34,6 @@ from scrapy_rep.rep.robotstxt import RobotsTxt
 from scrapy_rep.rep.text import printable
 from scrapy_rep.rep.urls import Origin, is_robots_txt
 from scrapy_rep.rep.verdict import Reason, Verdict
-from scrapy_rep.wire import Wire, is_rewritten
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

@@ -307,6 +307,28 @@ async def test_some_of_these_release_their_concurrency_and_the_rest_does_not(
     crawl.hold()
     for number in range(30):
         crawl.wait(number, crawl.hold(arrival=AGAIN))
+    await crawl.loop.step(BRIEFLY / 2)
+    assert crawl.engine.concurrency == 2 + 16
+
+
+@pytest_twisted.ensureDeferred
+async def test_those_that_do_not_release_it_do_not_keep_others_from_that(
+    stack: ExitStack,
+) -> None:
+    crawl = Manual(stack, 1)
+    crawl.hold()
+    with ExitStack() as inner:
+        crawl._stack = inner  # noqa: SLF001
+        for number in range(16):
+            crawl.wait(number, crawl.hold(arrival=AGAIN))
+        crawl._stack = stack  # noqa: SLF001
+        for number in range(16, 40):
+            crawl.wait(number, crawl.hold(arrival=AGAIN))
+        await crawl.loop.step()
+        assert crawl.engine.concurrency == 2 + 16
+    # These have left, and others release instead of them.
+    for number in range(40, 70):
+        crawl.wait(number, crawl.hold(arrival=AGAIN))
     await crawl.loop.step()
     assert crawl.engine.concurrency == 2 + 16
 

@@ -11,9 +11,9 @@ from scrapy.core.downloader.handlers.http2 import H2DownloadHandler
 from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
 from scrapy.settings import Settings
 
+from scrapy_rep.parsers.wire import TARGETS, Wire, is_rewritten, sent_targets, url_paths
 from scrapy_rep.rep.dialects import RFC9309
 from scrapy_rep.rep.urls import path_to_match
-from scrapy_rep.wire import TARGETS, Wire, is_rewritten, sent_targets, url_paths
 from tests.integration.odd_urls import odd_paths
 
 SITE = "https://a.example"
