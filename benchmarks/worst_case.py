@@ -381,6 +381,37 @@ _FAMILIES = (
 )
 
 
+# What a search of ten minutes found, by what takes the largest part of its limit.
+CASES |= {
+    "found: check": Recipe(
+        seed=96684416,
+        letters=62,
+        key="useragent:*\nallow:",
+        size=24,
+        figures=3,
+        anchored=True,
+        lines=0,
+        bait=1,
+    ).made,
+    "found: read": Recipe(
+        unit="abaababa", key="useragent:*\nallow:", start=2, pieces=0, figures=4, anchored=True
+    ).made,
+    "found: explain": Recipe(
+        unit="$", letters=16, length=500, key="useragent:*\nallow:", start=1, pieces=0, size=4
+    ).made,
+    "found: findings": Recipe(
+        unit="$",
+        letters=16,
+        length=500,
+        key="useragent:*\nallow:",
+        start=1,
+        pieces=0,
+        size=4,
+        backwards=True,
+    ).made,
+}
+
+
 def search(seconds: float, seed: int, show: Callable[[str], object]) -> None:
     """Look for recipes that cost the most, for *seconds*; *show* each that costs more."""
     random, best = Random(seed), dict[str, tuple[float, Recipe]]()
