@@ -280,11 +280,11 @@ class Recipe:
     The URL is *length* characters of *unit*. Each line is *key*, a *start* of so many
     characters of the path, and *pieces* pieces of about *size* characters: cut from
     the path, the later ones first where *backwards*, with a character changed
-    *changed* characters from the end of each (-1: nowhere). *figures* of a number
-    stand at the end of the last piece, so that lines differ; *anchored* lines end
-    with ``$``. There are *lines* lines at most, or, where that is 0, as many as are
-    tried. At the start of the URL is what stands around so many changes as *bait*
-    says: so that short parts of pieces are in it.
+    *changed* characters from the end of each (-1: nowhere). The last piece is so many
+    *figures* of a number, so that lines differ; *anchored* lines end with ``$``. There
+    are *lines* lines at most, or, where that is 0, as many as are tried. At the start
+    of the URL is what stands around so many changes as *bait* says: so that short
+    parts of pieces are in it.
     """
 
     seed: int = 0
@@ -339,7 +339,7 @@ class Recipe:
         random = Random(self.seed)
         unit = self.unit or "".join(random.choices(_LETTERS[: self.letters], k=self.length))
         path = url_of(unit, self.length).removeprefix(SITE)
-        searched = max(1, self.pieces - self.anchored)
+        searched = max(1, self.pieces + bool(self.figures) - self.anchored)
         count = self.lines or MOST_PIECES // searched
         lines = (self._line(path, number, random) for number in range(count))
         first = list(itertools.islice(lines, self.bait))
@@ -358,11 +358,58 @@ class Recipe:
             pieces = [self._with_a_change(piece) for piece in pieces]
         last = f"{number:0{self.figures}x}"[-self.figures :] if self.figures else ""
         start = path[: random.randint(1, self.start)] if self.start else ""
-        return f"{self.key}{'*'.join([start, *pieces])}{last}{'$' if self.anchored else ''}"
+        all_pieces = "*".join(filter(None, [start or "/", *pieces, last]))
+        return f"{self.key}{all_pieces}{'$' if self.anchored else ''}"
 
     def _with_a_change(self, piece: str) -> str:
         place = max(0, len(piece) - 1 - self.changed)
         return piece[:place] + "Z" + piece[place + 1 :]
+
+
+# What is known to take long, as recipes: the search starts from these, and from others.
+_FAMILIES = (
+    # Long pieces that nearly match, as many as are tried.
+    Recipe(pieces=1, size=99, changed=8, figures=3, anchored=True, lines=0, bait=1),
+    Recipe(pieces=1, size=17, changed=0, figures=3, anchored=True, lines=0, bait=1),
+    Recipe(pieces=1, size=5, changed=0, figures=3, anchored=True, lines=0, bait=1),
+    # Pieces that are all in the URL, in another order.
+    Recipe(unit="", letters=16, pieces=2, size=6, changed=-1, backwards=True),
+    Recipe(unit="", letters=62, pieces=8, size=24, changed=-1, backwards=True, lines=0),
+    # As many short rules as there is place for, and as many groups.
+    Recipe(pieces=1, size=1, changed=-1, figures=4),
+    Recipe(key="useragent:*\nallow:", pieces=0, figures=4),
+)
+
+
+# What a search of ten minutes found, by what takes the largest part of its limit.
+CASES |= {
+    "found: check": Recipe(
+        seed=96684416,
+        letters=62,
+        key="useragent:*\nallow:",
+        size=24,
+        figures=3,
+        anchored=True,
+        lines=0,
+        bait=1,
+    ).made,
+    "found: read": Recipe(
+        unit="abaababa", key="useragent:*\nallow:", start=2, pieces=0, figures=4, anchored=True
+    ).made,
+    "found: explain": Recipe(
+        unit="$", letters=16, length=500, key="useragent:*\nallow:", start=1, pieces=0, size=4
+    ).made,
+    "found: findings": Recipe(
+        unit="$",
+        letters=16,
+        length=500,
+        key="useragent:*\nallow:",
+        start=1,
+        pieces=0,
+        size=4,
+        backwards=True,
+    ).made,
+}
 
 
 def search(seconds: float, seed: int, show: Callable[[str], object]) -> None:
@@ -372,10 +419,12 @@ def search(seconds: float, seed: int, show: Callable[[str], object]) -> None:
     tried = 0
     while time.monotonic() - started < seconds:
         aim = random.choice(("read", "check", "check", "explained", "findings"))
-        if aim in best and random.random() < 0.7:
+        if tried < len(_FAMILIES):
+            recipe = _FAMILIES[tried]
+        elif random.random() < 0.8:
             recipe = best[aim][1].changed_at_random(random)
         else:
-            recipe = Recipe.drawn(random)
+            recipe = random.choice((Recipe.drawn(random), random.choice(_FAMILIES)))
         cost = given_up_or_cost(recipe.made())
         tried += 1
         used = cost.used if cost else dict.fromkeys(("read", "check", "explained"), 99.0)
