@@ -81,7 +81,7 @@ class RepMiddleware:
         # First, so that held requests leave before fetches are given up.
         self._queue = HoldQueue(crawler, limit, self._settings.max_waiting)
         self._policies = PolicyCache(crawler, self._settings, self._clock, limit, self._observers)
-        self._pacing = Pacing(crawler, self._settings, self._clock, limit)
+        self._pacing = Pacing(crawler, self._settings, self._clock)
         self._limit = limit
         self._warn = Engine(crawler).warn
         crawler.signals.connect(self._warn, signals.spider_opened)

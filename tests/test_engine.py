@@ -28,8 +28,6 @@ NOT_PUBLIC = {
     *("_default_client", "_make_client", "needs_backout", "randomize_delay", "domain_concurrency"),
 }
 _BY_TEXT = {"getattr", "hasattr", "setattr"}
-#: To be replaced by a throttle that does not know download slots.
-NOT_YET = {"throttling/slots.py"}
 
 
 def names_used(path: Path) -> set[str]:
@@ -47,7 +45,7 @@ def names_used(path: Path) -> set[str]:
 def test_no_other_file_uses_them() -> None:
     files = {path.relative_to(PACKAGE).as_posix(): path for path in PACKAGE.rglob("*.py")}
     using = {name for name, path in files.items() if names_used(path)}
-    assert using - NOT_YET == {"engine.py"}
+    assert using == {"engine.py"}
 
 
 def test_the_adapter_uses_all_of_them_or_none_is_left_over() -> None:

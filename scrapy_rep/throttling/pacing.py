@@ -20,7 +20,6 @@ from scrapy.utils.httpobj import urlparse_cached
 from twisted.internet.defer import Deferred
 
 from scrapy_rep.engine import Engine
-from scrapy_rep.holding.concurrency import ConcurrencyLimit
 from scrapy_rep.observers.stats import count
 from scrapy_rep.rep.text import printable
 from scrapy_rep.rep.urls import Origin
@@ -73,7 +72,6 @@ class Pacing:
         crawler: Crawler,
         settings: RepSettings,
         clock: Callable[[], float],
-        limit: ConcurrencyLimit,
     ) -> None:
         self._crawler = crawler
         self._settings = settings
