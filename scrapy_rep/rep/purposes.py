@@ -14,11 +14,12 @@ much of a page may be shown again, of which the least holds.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import compress
 from typing import NamedTuple
 
 from .dialects import RFC9309
 from .lines import Field
-from .matching import NO_RULE, RuleSet, line_of
+from .matching import TOO_COSTLY, RuleSet, line_of
 from .records import ContentUse, OtherRecord, UsagePreferences
 from .urls import canonical_patterns, path_to_match
 
@@ -57,7 +58,7 @@ class Preferences:
             [self._rules(field, _refuses(purpose)) for field in PREFERENCE_FIELDS]
             for purpose in purposes
         ]
-        self._bounds: list[RuleSet] = []
+        self._bounds: list[_Refusing] = []
         if shown is not None:
             self._bounds = [self._rules(Field.CONTENT_SIGNAL, _allows_less_than(shown))]
 
@@ -80,7 +81,7 @@ class Preferences:
             return Refusal(self._records[line], why)
         return None
 
-    def _rules(self, field: Field, refuse: Callable[[UsagePreferences], bool]) -> RuleSet:
+    def _rules(self, field: Field, refuse: Callable[[UsagePreferences], bool]) -> _Refusing:
         """The records of *field* as rules that "allow" where they *refuse*.
 
         So that of equal paths, the one that refuses holds: with Allow and Disallow
@@ -95,7 +96,26 @@ class Preferences:
                 lines.append(record.line)
                 paths.append((value.path or "/").encode("ascii"))
                 refuses.append(refuse(value))
-        return RuleSet(lines, canonical_patterns(paths, RFC9309), refuses, RFC9309)
+        rules = RuleSet(lines, canonical_patterns(paths, RFC9309), refuses, RFC9309)
+        return _Refusing(rules, min(compress(lines, refuses), default=0))
+
+
+class _Refusing(NamedTuple):
+    """The records of one field as rules, and the *first_line* of those that refuse."""
+
+    rules: RuleSet
+    first_line: int
+
+    def line(self, path: str) -> int:
+        """The line of the record that refuses *path*; 0 where none does.
+
+        Where too many records would have to be tried, the first one that refuses counts: a
+        file that costs too much must not allow anything by that.
+        """
+        weight = self.rules.decide(path)
+        if weight == TOO_COSTLY:
+            return self.first_line
+        return line_of(weight) if weight & 1 else 0
 
 
 def _refuses(purpose: str) -> Callable[[UsagePreferences], bool]:
@@ -107,8 +127,6 @@ def _allows_less_than(shown: ContentUse) -> Callable[[UsagePreferences], bool]:
     return lambda value: value.shown is not None and shown.exceeds(value.shown)
 
 
-def _first_refusal(rules: Iterable[RuleSet], path: str) -> int:
+def _first_refusal(records: Iterable[_Refusing], path: str) -> int:
     """The line of the first record that refuses *path*; 0 where none does."""
-    weights = (each.decide(path) for each in rules)
-    lines = (line_of(weight) for weight in weights if weight != NO_RULE and weight & 1)
-    return min(lines, default=0)
+    return min(filter(None, (each.line(path) for each in records)), default=0)

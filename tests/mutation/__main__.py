@@ -1,8 +1,11 @@
-"""Change ``scrapy_rep/rep/`` in thousands of ways, and say which of them no test notices.
+"""Change what decides in thousands of ways, and say which changes no test notices.
+
+That is ``scrapy_rep/rep/``, and the parts of the Scrapy side that do no I/O: the states of
+the policy cache and of the throttle, redirects, headers and what is kept in memory.
 
 ``python -m tests.mutation`` is for all files, ``python -m tests.mutation lines urls`` for
 some. mutmut makes the changes, as functions beside those of the package, in a copy of it
-in ``build/mutation``. The tests of ``rep/`` are collected once, and run in a process of
+in ``build/mutation``. Their tests are collected once, and run in a process of
 its own for each change: to start pytest each time would take hours. Those that draw
 their cases are left out: what they find by chance is no result.
 """
@@ -28,11 +31,21 @@ from mutmut.mutation.trampoline import set_mutant_under_test
 from mutmut.state import state
 
 _COPY = Path("build", "mutation")
-_REP = Path("scrapy_rep", "rep")
+_FILES = [
+    *sorted(Path("scrapy_rep", "rep").glob("*.py")),
+    *(Path("scrapy_rep", "policies", f"{name}.py") for name in ("states", "memory", "redirects")),
+    Path("scrapy_rep", "policies", "headers.py"),
+    Path("scrapy_rep", "throttling", "throttle.py"),
+]
+# Their tests need neither a crawl nor a reactor.
+_TESTS = ["tests/rep", "tests/throttling/test_throttle.py"]
+_TESTS += [
+    f"tests/policies/test_{name}.py" for name in ("states", "memory", "redirects", "headers")
+]
 # Standard error itself is not captured: what it is told is how far this is.
 _PYTEST = ["-o", "addopts=--import-mode=importlib --strict-markers --capture=sys"]
 _PYTEST += ["-p", "no:cacheprovider", "-p", "no:twisted", "-q", "--tb=no"]
-_PYTEST += ["-m", "not once and not hypothesis", "tests/rep"]
+_PYTEST += ["-m", "not once and not hypothesis", *_TESTS]
 # One that takes longer is left out: twenty thousand groups, five thousand times.
 _SLOW = 0.25
 # How often to say how far this is, in changes.
@@ -49,10 +62,11 @@ def _copy_with_changes() -> list[str]:
     for name in ("setup.cfg", "tox.ini"):
         shutil.copy(name, _COPY)
     names = []
-    for path in sorted(_REP.glob("*.py")):
+    for path in _FILES:
         changed = mutate_file_contents(str(path), path.read_text("utf-8"))
         (_COPY / path).write_text(changed.code, "utf-8")
-        names += [f"scrapy_rep.rep.{path.stem}.{name}" for name in changed.mutant_names]
+        module = ".".join(path.with_suffix("").parts)
+        names += [f"{module}.{name}" for name in changed.mutant_names]
     return names
 
 
@@ -113,7 +127,7 @@ def _function(name: str) -> str:
 
 def _forget() -> None:
     """Empty the caches of functions. What one test left there, no other would call for."""
-    modules = [sys.modules[name] for name in sys.modules if name.startswith("scrapy_rep.rep.")]
+    modules = [sys.modules[name] for name in sys.modules if name.startswith("scrapy_rep.")]
     for each in chain.from_iterable(vars(module).values() for module in modules):
         if isinstance(each, _lru_cache_wrapper):
             each.cache_clear()
@@ -139,7 +153,7 @@ def _of_files(names: list[str], files: list[str]) -> Iterator[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.mutation", description=__doc__)
-    parser.add_argument("file", nargs="*", help="a file of rep/, without .py; all by default")
+    parser.add_argument("file", nargs="*", help="a file, without folder and .py; all by default")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
     names = list(_of_files(_copy_with_changes(), options.file))

@@ -184,3 +184,14 @@ def test_a_file_of_nothing_else() -> None:
     preferences = Preferences(RobotsTxt.parse(body).records_for("x"), ("search",))
     assert preferences.refusal("https://example.com/" + "1y" * 500) is None
     assert preferences.refusal("https://example.com/9x") is not None
+
+
+def test_records_that_cost_too_much_allow_nothing_by_that() -> None:
+    url = "https://example.com/aaa"
+    elsewhere = "Content-Usage: /other search=n"
+    costly = [f"Content-Usage: /{'*a' * number} search=y" for number in (450, 451)]
+    assert refusal([elsewhere], ("search",), url) is None
+    assert refusal(costly, ("search",), url) is None
+    found = refusal([elsewhere, *costly], ("search",), url)
+    assert found is not None
+    assert found.line == FIRST
