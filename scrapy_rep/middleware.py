@@ -229,12 +229,14 @@ class RepMiddleware:
             if admitting is None:
                 return False
             policy, decision = admitting
-            if turn is not None and self._pacing.has_turn(request):
-                break
-            turn = self._turn(policy, request, decision)
-            if turn is None:
-                break
-        await held.reacquire()
+            if turn is None or not self._pacing.has_turn(request):
+                turn = self._turn(policy, request, decision)
+                if turn is not None:
+                    continue
+                await held.reacquire()
+                if not self._pacing.has_turn(request):
+                    continue
+            break
         if self._queue.is_closing:
             return False
         self._admitted(policy, request)
