@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from scrapy_rep.cli.servers import LoopbackServers
-from tests.integration.crawling import Job, ok, pages, reset, site
+from tests.integration.crawling import RULES, Job, ok, pages, reset, site
 
 PROTEGO = "scrapy.robotstxt.ProtegoRobotParser"
 OURS = "scrapy_rep.parser.RepRobotParser"
@@ -74,8 +74,9 @@ def test_protego_is_asked_too_and_changes_nothing(
 
 
 def test_ours_is_asked_where_protego_decides(servers: LoopbackServers, loop: str) -> None:
-    good = servers.serve(site(ok()))
-    urls = [f"{good.url}/yes", f"{good.url}/./no"]
+    # To Protego, a part of our token names us.
+    good = servers.serve(site(ok(b"User-agent: Scrap\nAllow: /\n\n" + RULES)))
+    urls = [f"{good.url}/yes", f"{good.url}/no"]
     settings = {"ROBOTSTXT_PARSER": PROTEGO, "REP_COMPARE_WITH": ["scrapy_rep.RepRobotParser"]}
     result = Job(pages(*urls), loop, settings).run()
     assert [result.outcome(url) for url in urls] == ["fetched", "fetched"]
