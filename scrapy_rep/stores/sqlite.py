@@ -443,8 +443,23 @@ def is_store(path: Path) -> bool:
             head = file.read(_ID_AT + 4)
     except FileNotFoundError:
         return True
-    ours = head.startswith(_MAGIC) and head[_ID_AT:] == _APPLICATION_ID.to_bytes(4, "big")
-    return ours or not head
+    if not head.startswith(_MAGIC):
+        return not head
+    return head[_ID_AT:] == _APPLICATION_ID.to_bytes(4, "big") or _is_store_by_its_log(path)
+
+
+def _is_store_by_its_log(path: Path) -> bool:
+    """Whether the database at *path* is a store, or empty, with what is in its log.
+
+    Where a process was killed before SQLite wrote the log back, the ID is there alone.
+    """
+    uri = f"{path.absolute().as_uri()}?mode=ro"
+    try:
+        with contextlib.closing(sqlite3.connect(uri, timeout=BUSY_TIMEOUT, uri=True)) as db:
+            ours = _number(db, "PRAGMA application_id") == _APPLICATION_ID
+            return ours or _number(db, "SELECT count(*) FROM sqlite_master") == 0
+    except sqlite3.Error:
+        return False
 
 
 def _close_all_before_fork() -> None:

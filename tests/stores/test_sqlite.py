@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import contextlib
 import os
+import shutil
 import sqlite3
 from pathlib import Path
 
@@ -8,7 +10,7 @@ import pytest
 
 from scrapy_rep.stores import sqlite
 from scrapy_rep.stores.base import KEPT_FOR, StoreError
-from scrapy_rep.stores.sqlite import MIGRATIONS, SqliteStore
+from scrapy_rep.stores.sqlite import MIGRATIONS, SqliteStore, is_store
 from tests.stores.examples import (
     DAY,
     NOON,
@@ -323,3 +325,27 @@ def test_forks(
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert set(run_all(store.origins())) == set(map(origin, range(4)))
     assert is_whole(path)
+
+
+def test_a_store_whose_process_was_killed_before_the_first_checkpoint(
+    tmp_path: Path, path: Path, store: SqliteStore
+) -> None:
+    # All but the first page is in the log by then, the application ID too.
+    run(store.write(entry()))
+    left = tmp_path / "left"
+    left.mkdir()
+    for name in names_in(path.parent):
+        if name != "left":
+            shutil.copy(path.parent / name, left)
+    assert b"REP\x01" not in (left / path.name).read_bytes()
+    assert is_store(left / path.name)
+    assert run(SqliteStore(left / path.name).read(origin())) == entry()
+
+
+@pytest.mark.parametrize("sql", ["CREATE TABLE notes (text)", ""])
+def test_a_database_of_another_program_is_not_a_store(tmp_path: Path, sql: str) -> None:
+    path = tmp_path / "notes.sqlite"
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute(sql)
+    assert is_store(path) is (sql == "")
