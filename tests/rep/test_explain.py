@@ -176,3 +176,10 @@ def test_so_many_rules_with_an_asterisk_are_compared_and_ours_first() -> None:
     assert found[4] == (6, not_tried, 0)
     # There, an asterisk is a character like others.
     assert not_tried not in [fate for _, fate, _ in first_match]
+
+
+def test_a_long_piece_in_a_long_path() -> None:
+    robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /*" + b"ab" * 10 + b"*c\n")
+    path = "/" + "x" * 100 + "ab" * 10 + "-c"
+    (rule,) = explain(robots, path, "x").rules
+    assert rule.fate is Fate.DECIDES
