@@ -354,9 +354,8 @@ class SqliteStore:
     def _prepare(self, db: sqlite3.Connection) -> None:
         with _transaction(db, "DEFERRED"):
             version = _number(db, "PRAGMA user_version")
-            ours = _number(db, "PRAGMA application_id") == _APPLICATION_ID
-            empty = _number(db, "SELECT count(*) FROM sqlite_master") == 0
-        if not ours and not empty:
+            may_be_used = _is_ours_or_empty(db)
+        if not may_be_used:
             raise StoreError(
                 f"{self.path}: this is a database of another program, and left alone: "
                 "set REP_STORE to another file"
@@ -456,8 +455,7 @@ def _is_store_by_its_log(path: Path) -> bool:
     uri = f"{path.absolute().as_uri()}?mode=ro"
     try:
         with contextlib.closing(sqlite3.connect(uri, timeout=BUSY_TIMEOUT, uri=True)) as db:
-            ours = _number(db, "PRAGMA application_id") == _APPLICATION_ID
-            return ours or _number(db, "SELECT count(*) FROM sqlite_master") == 0
+            return _is_ours_or_empty(db)
     except sqlite3.Error:
         return False
 
@@ -509,6 +507,11 @@ def _forget_old(db: sqlite3.Connection, now: float, at_most: int) -> int:
         " (SELECT rowid FROM entry WHERE seen < ? ORDER BY seen LIMIT ?)"
     )
     return db.execute(sql, (now - KEPT_FOR, at_most)).rowcount
+
+
+def _is_ours_or_empty(db: sqlite3.Connection) -> bool:
+    ours = _number(db, "PRAGMA application_id") == _APPLICATION_ID
+    return ours or _number(db, "SELECT count(*) FROM sqlite_master") == 0
 
 
 def _number(db: sqlite3.Connection, sql: str) -> int:
