@@ -29,8 +29,8 @@ from scrapy_rep.cli.compare import PARSERS, Answers, short_name
 from scrapy_rep.cli.demo_sites import open_archive, paths_to_ask, read_members
 from scrapy_rep.cli.errors import CommandError
 from scrapy_rep.rep.dialects import GOOGLE, RFC9309, Dialect
-from scrapy_rep.rep.differences import Answer, GoogleReading
-from scrapy_rep.rep.robotstxt import RobotsTxt
+from scrapy_rep.rep.rules.differences import Answer, GoogleReading
+from scrapy_rep.rep.rules.robotstxt import RobotsTxt
 
 #: A dialect, or the parser of somebody else.
 Reader = Dialect | type[RobotParser]
@@ -150,9 +150,9 @@ def ask(readers: Sequence[Reader], asked: Asked) -> Found:
         found.google += by_google != answer
         agreed.append(by_google[0] is by_ours[0])
         if by_google != by_ours:
-            octets = url.encode() if isinstance(url, str) else url
+            data = url.encode() if isinstance(url, str) else url
             line_only = by_google[0] is by_ours[0]
-            points = reading.explain(octets, agent, by_ours, line_only)
+            points = reading.explain(data, agent, by_ours, line_only)
             answers, lines = found.differences.get(points, (0, 0))
             found.differences[points] = (answers + (not line_only), lines + line_only)
     found.readers = [_counts(reader, asked, agreed) for reader in readers]

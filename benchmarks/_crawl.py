@@ -25,7 +25,7 @@ _ADDRESS_SPACE = 10 * 2**30
 
 
 def memory(kind: str) -> int:
-    """A figure of /proc/self/status in octets: "VmRSS" is memory now, "VmHWM" its peak.
+    """A figure of /proc/self/status in bytes: "VmRSS" is memory now, "VmHWM" its peak.
 
     Not getrusage(): its peak may be that of the process that started this one.
     """

@@ -33,7 +33,7 @@ _BOM = b"\xef\xbb\xbf"
 class Peer:
     """A parser. *name* is that of its distribution, and in brackets what is particular.
 
-    *read* takes its module and the octets of a robots.txt.
+    *read* takes its module and the bytes of a robots.txt.
 
     *longest_match*: it says that it decides as RFC 9309 does, by the longest
     match and with wildcards. *rereads*: it keeps no parsed file, and reads the
@@ -185,7 +185,7 @@ _URLLIB = Peer("urllib.robotparser", "urllib.robotparser", _urllib, longest_matc
 
 #: Ours first: what all others are compared with.
 PEERS = (
-    Peer(OURS, "scrapy_rep.rep.robotstxt", _ours),
+    Peer(OURS, "scrapy_rep.rep.rules.robotstxt", _ours),
     Peer(PROTEGO, "protego", _protego),
     _URLLIB,
     Peer("robotexclusionrulesparser", "robotexclusionrulesparser", _rerp, longest_match=False),

@@ -59,10 +59,10 @@ class Table:
 
     def as_rst(self) -> str:
         """For the documentation."""
-        octets = io.StringIO()
-        csv.writer(octets, lineterminator="\n").writerows([self.head, *self.rows])
+        data = io.StringIO()
+        csv.writer(data, lineterminator="\n").writerows([self.head, *self.rows])
         start = f".. csv-table:: {self.title}\n   :header-rows: 1\n\n"
-        parts = [start + textwrap.indent(octets.getvalue(), "   ")]
+        parts = [start + textwrap.indent(data.getvalue(), "   ")]
         parts += [textwrap.fill(note, 80, break_on_hyphens=False) + "\n" for note in self.notes]
         # An asterisk would start emphasis.
         return "\n".join(parts).replace("*", "\\*")

@@ -155,7 +155,7 @@ class Crawled:
     asked: Asked
     finished: bool = False
     events: tuple[Event, ...] = ()
-    #: VmRSS in octets, at equal intervals.
+    #: VmRSS in bytes, at equal intervals.
     memory: tuple[int, ...] = (0,)
     seconds: float = math.inf
     #: From a stop to the end of the process.

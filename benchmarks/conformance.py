@@ -39,7 +39,7 @@ from benchmarks._conformance import (
 from scrapy_rep.cli.compare import find_parser
 from scrapy_rep.cli.errors import CommandError
 from scrapy_rep.rep.dialects import GOOGLE, RFC9309
-from scrapy_rep.rep.differences import POINTS
+from scrapy_rep.rep.rules.differences import POINTS
 from tests.rep.generated_files import SEED_SIZE, generated
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -215,7 +215,7 @@ async def _fill(store: Store, number: int) -> None:
 
 
 async def _measure_store(redis: RedisServer) -> tuple[float, float, float]:
-    """Octets of each origin in Redis, and medians of a first request there and in memory."""
+    """Bytes of each origin in Redis, and medians of a first request there and in memory."""
     local = MemoryStore(_SAMPLES)
     await _fill(local, _SAMPLES)
     store = RedisStore(parse_url(redis.url + _PATIENT))
@@ -223,10 +223,10 @@ async def _measure_store(redis: RedisServer) -> tuple[float, float, float]:
         await store.read(example_origin(0))
         before = client.info("memory")["used_memory"]
         await _fill(store, _KEPT)
-        octets = (client.info("memory")["used_memory"] - before) / _KEPT
+        size = (client.info("memory")["used_memory"] - before) / _KEPT
     spent = await _first_requests(store)
     await store.close()
-    return octets, median(spent), median(await _first_requests(local))
+    return size, median(spent), median(await _first_requests(local))
 
 
 # -- tables -----------------------------------------------------------------------
@@ -321,13 +321,13 @@ def main() -> None:
     micros = float(median(run.micros for run in runs["Redis"]))
     further = (_calls(10) - _calls(2)) / (50 * 8)
     with RedisServer() as redis:
-        octets, first, local = asyncio.run(_measure_store(redis))
+        size, first, local = asyncio.run(_measure_store(redis))
     found = [
         *_undisturbed(runs["Redis"], runs["memory"], origins),
         Measured("operations of the store in Redis, for each page", calls),
         _at_most("the same for a page of an origin that its worker knows", further, 0.0),
         Measured("microseconds of each, in Redis", micros),
-        Measured("octets of an origin in Redis", octets),
+        Measured("bytes of an origin in Redis", size),
         Measured("first request of a known origin, ms", first),
         Measured("the same with the memory store, ms", local),
         _at_most("the difference, ms", first - local, 1.0),
@@ -336,19 +336,19 @@ def main() -> None:
     ]
     notes = (
         machine("scrapy", "redis", "scrapy-redis"),
-        f"{_WORKERS} workers, {origins:,} origins with {_PAGES} pages each, files of 640 octets. "
+        f"{_WORKERS} workers, {origins:,} origins with {_PAGES} pages each, files of 640 bytes. "
         f"Medians of {options.rounds} rounds; of what must be exact, the worst.",
     )
     rows = tuple(one.row() for one in found)
     publish(
         options.rst,
         Table("A fleet", ("what", "measured", "wanted"), rows, notes),
-        _needs(octets, calls, micros),
+        _needs(size, calls, micros),
     )
     sys.exit(not all(one.holds for one in found))
 
 
-def _needs(octets: float, calls: float, micros: float) -> Table:
+def _needs(size: float, calls: float, micros: float) -> Table:
     """What a large fleet needs, by these figures."""
     a_second = _MANY_WORKERS * _PAGES_A_SECOND
     # Each worker reads an origin once, takes the lease if it is first, and writes:
@@ -357,9 +357,9 @@ def _needs(octets: float, calls: float, micros: float) -> Table:
     operations = a_second * most
     rows = (
         (
-            "octets in Redis",
-            f"{_MANY_ORIGINS:,} * {octets:,.0f}",
-            f"{_MANY_ORIGINS * octets / 1e9:,.0f} GB",
+            "bytes in Redis",
+            f"{_MANY_ORIGINS:,} * {size:,.0f}",
+            f"{_MANY_ORIGINS * size / 1e9:,.0f} GB",
         ),
         ("pages a second", f"{_MANY_WORKERS:,} * {_PAGES_A_SECOND}", f"{a_second:,}"),
         (

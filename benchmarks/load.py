@@ -110,8 +110,8 @@ def _about_files(files: list[bytes]) -> str:
     limit = RFC9309.max_size or max(sizes)
     longer = sum(size > limit for size in sizes)
     return (
-        f"{len(files):,} files of real sites, {sum(sizes):,} octets; the median file has "
-        f"{median(sizes):,.0f}, the largest {max(sizes):,}. Of a file longer than {limit:,} octets "
+        f"{len(files):,} files of real sites, {sum(sizes):,} bytes; the median file has "
+        f"{median(sizes):,.0f}, the largest {max(sizes):,}. Of a file longer than {limit:,} bytes "
         f"({longer} of these), scrapy-rep reads that many, as RFC 9309 §2.5 allows."
     )
 

@@ -38,15 +38,15 @@ _LIMIT = 120.0
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What *files* parsed files hold, in octets."""
+    """What *files* parsed files hold, in bytes."""
 
-    octets: int
+    size: int
     files: int
 
     @property
     def each(self) -> float:
         """KiB per file."""
-        return self.octets / self.files / 1024
+        return self.size / self.files / 1024
 
 
 def grown(name: str, archive: Path) -> Held:
@@ -60,11 +60,11 @@ def allocated(name: str, archive: Path) -> Held:
     return _held(name, archive, lambda: tracemalloc.get_traced_memory()[0])
 
 
-def _held(name: str, archive: Path, octets: Callable[[], int]) -> Held:
+def _held(name: str, archive: Path, size: Callable[[], int]) -> Held:
     _keep(name, archive, _WARM_UP)
-    before = octets()
+    before = size()
     kept = _keep(name, archive, None)
-    return Held(octets() - before, len(kept))
+    return Held(size() - before, len(kept))
 
 
 def _keep(name: str, archive: Path, count: int | None) -> list[Answers]:
@@ -82,7 +82,7 @@ def _keep(name: str, archive: Path, count: int | None) -> list[Answers]:
 
 
 def _resident() -> int:
-    """Octets of memory that this process has. Linux only."""
+    """Bytes of memory that this process has. Linux only."""
     pages = int(Path("/proc/self/statm").read_text("ascii").split()[1])
     return pages * resource.getpagesize()
 

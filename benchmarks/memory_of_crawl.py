@@ -19,7 +19,7 @@ from benchmarks._tables import Table, arguments, figure, machine, publish
 from scrapy_rep.cli.servers import http_response
 
 _ORIGINS = 20_000
-#: Limits on the growth, in MB, by the size of a file in octets.
+#: Limits on the growth, in MB, by the size of a file in bytes.
 _LIMITS = {640: 60, 5_000: 100}
 #: Seconds for one crawl.
 _LIMIT = 900.0
@@ -110,7 +110,7 @@ def main() -> None:
         failed |= growth > limit
         total = (ours["after"] - ours["before"]) / 1e6
         rows.append((f"{size:,}", *map(figure, (total, growth, peak)), str(limit)))
-    head = ("octets of a file", "growth, MB", "more than without", "the same, peak", "limit")
+    head = ("bytes of a file", "growth, MB", "more than without", "the same, peak", "limit")
     title = f"Memory of a crawl of {options.origins:,} origins"
     publish(options.rst, Table(title, head, tuple(rows), (machine("scrapy"),)))
     sys.exit(failed)

@@ -17,7 +17,7 @@ from pathlib import Path
 from jwm.robotstxt import googlebot
 
 from scrapy_rep.rep.dialects import GOOGLE
-from scrapy_rep.rep.robotstxt import RobotsTxt
+from scrapy_rep.rep.rules.robotstxt import RobotsTxt
 
 ROOT = Path(__file__).resolve().parents[1]
 # The generator is one with that of the tests, which are in no package.

@@ -21,7 +21,7 @@ from benchmarks._tables import Table, arguments, figure, machine, publish
 from scrapy_rep.observers.report.file import read_file
 from scrapy_rep.observers.report.model import CrawlReport, Decisions, News, OriginReport, RefusedURL
 from scrapy_rep.observers.report.page import write_page
-from scrapy_rep.rep.access import FetchResult
+from scrapy_rep.rep.caching.access import FetchResult
 from scrapy_rep.settings import RepSettings
 
 _ORIGINS = 5_000

@@ -120,7 +120,7 @@ class Crawl:
 
     outcomes: dict[str, str]
     seconds: float
-    #: In octets.
+    #: In bytes.
     memory: int
     asked: list[Asked]
 
@@ -366,12 +366,12 @@ def tls_context() -> ssl.SSLContext:
     builder = x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
     certificate = builder.not_valid_before(now - day).not_valid_after(now + day)
     pem = serialization.Encoding.PEM
-    octets = certificate.sign(key, hashes.SHA256()).public_bytes(pem) + key.private_bytes(
+    data = certificate.sign(key, hashes.SHA256()).public_bytes(pem) + key.private_bytes(
         pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     with tempfile.NamedTemporaryFile() as file:
-        file.write(octets)
+        file.write(data)
         file.flush()
         context.load_cert_chain(file.name)
     return context
@@ -402,11 +402,11 @@ class Places:
         self.sites.append(self.servers.serve(answering(replies, self.fill), **where))
         return self.sites[-1]
 
-    def fill(self, octets: bytes) -> bytes:
-        """*octets* with what the names in it stand for."""
+    def fill(self, data: bytes) -> bytes:
+        """*data* with what the names in it stand for."""
         for name, place in self.named.items():
-            octets = octets.replace(name.encode(), place.encode())
-        return octets
+            data = data.replace(name.encode(), place.encode())
+        return data
 
     def asked(self) -> list[Asked]:
         """What was asked for on the way to robots.txt."""

@@ -1,6 +1,6 @@
 """What the store in a file costs: each operation, and the first request of an origin.
 
-Files of 640 octets, 10,000 origins in the store, on the disk of the temporary directory.
+Files of 640 bytes, 10,000 origins in the store, on the disk of the temporary directory.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from statistics import median, quantiles
 from typing import Any, TypeVar
 
 from benchmarks._tables import Table, arguments, figure, machine, publish, settle
-from scrapy_rep.rep.access import FetchResult
-from scrapy_rep.rep.cache_entry import CacheEntry, StoredResponse
-from scrapy_rep.rep.urls import Origin
+from scrapy_rep.rep.caching.access import FetchResult
+from scrapy_rep.rep.caching.cache_entry import CacheEntry, StoredResponse
+from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.stores.base import Lease, Store
 from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.stores.sqlite import SqliteStore
@@ -47,7 +47,7 @@ def example_origin(number: int) -> Origin:
 
 
 def example_facts(number: int) -> CacheEntry:
-    """What is known of it: a file of 640 octets, just fetched."""
+    """What is known of it: a file of 640 bytes, just fetched."""
     origin = example_origin(number)
     now = time.time()
     headers = (("etag", '"33a64df551425fcc55e4d42a148795d9f25f89d4"'),)

@@ -27,9 +27,9 @@ from benchmarks._peers import AGENT, PROTEGO, by_name
 from benchmarks._tables import Table, arguments, machine, publish, timed
 from benchmarks._workload import SITE, workload
 from scrapy_rep.rep.dialects import RFC9309
-from scrapy_rep.rep.explain import explain
-from scrapy_rep.rep.matching import MOST_PIECES
-from scrapy_rep.rep.robotstxt import RobotsTxt
+from scrapy_rep.rep.rules.explain import explain
+from scrapy_rep.rep.rules.matching import MOST_PIECES
+from scrapy_rep.rep.rules.robotstxt import RobotsTxt
 
 #: The lengths of URLs, and what a check of each may cost. In between and beyond, what is
 #: on the line from one to the next.
@@ -42,7 +42,7 @@ _EXPLAIN_CHECKS = 10
 _PATIENCE = 60.0
 _PATIENCE_WITH_PROTEGO = 2.5
 _CHECKS = 5
-#: Octets of a file.
+#: Bytes of a file.
 _SIZE = RFC9309.max_size or 512_000
 _EVERYONE = b"user-agent:*\n"
 _PLAIN_URL = f"{SITE}/category/item-123/page.html?x=1"
@@ -528,7 +528,7 @@ def table(costs: dict[str, Cost | None]) -> Table:
     checks = ", ".join(f"{limit:,} ({length:,} characters)" for length, limit in _CHECK_LIMITS)
     note = (
         f"In yardsticks; URL is the number of characters of the path. Files are of up to {_SIZE:,} "
-        f"octets. The limits: {_READ_LIMIT:,} for a first check, the index and a first verdict, "
+        f"bytes. The limits: {_READ_LIMIT:,} for a first check, the index and a first verdict, "
         f"{checks} for a later check and a later verdict, {_EXPLAIN_CHECKS} times that and "
         f"{_READ_LIMIT:,} to explain, {_FINDINGS_LIMIT:,} for all findings. Of later ones, "
         f"the least of {_CHECKS} with new URLs. Where a parser is not done with all this in time, "

@@ -22,11 +22,10 @@ if TYPE_CHECKING:
         Access,
         Dialect,
     )
-    from scrapy_rep.rep.findings import Finding, FindingKind, Severity
-    from scrapy_rep.rep.lines import Field
-    from scrapy_rep.rep.pace import Pace
-    from scrapy_rep.rep.policy import Policy
-    from scrapy_rep.rep.records import (
+    from scrapy_rep.rep.directives.pace import Pace
+    from scrapy_rep.rep.lint.findings import Finding, FindingKind, Severity
+    from scrapy_rep.rep.parsing.lines import Field
+    from scrapy_rep.rep.parsing.records import (
         CleanParam,
         ContentUse,
         OtherRecord,
@@ -34,9 +33,10 @@ if TYPE_CHECKING:
         TimeWindow,
         UsagePreferences,
     )
-    from scrapy_rep.rep.robotstxt import RobotsTxt
-    from scrapy_rep.rep.urls import Origin
-    from scrapy_rep.rep.verdict import Reason, Verdict
+    from scrapy_rep.rep.parsing.urls import Origin
+    from scrapy_rep.rep.policy import Policy
+    from scrapy_rep.rep.rules.robotstxt import RobotsTxt
+    from scrapy_rep.rep.rules.verdict import Reason, Verdict
     from scrapy_rep.spiders import RepSitemapSpider, RobotsLinkFilter
 
     __version__: str
@@ -79,35 +79,35 @@ __all__ = [
 _MODULES = {
     "Access": "scrapy_rep.rep.dialects",
     "Addon": "scrapy_rep.addon",
-    "CleanParam": "scrapy_rep.rep.records",
+    "CleanParam": "scrapy_rep.rep.parsing.records",
     "ConfigurationError": "scrapy_rep.exceptions",
-    "ContentUse": "scrapy_rep.rep.records",
+    "ContentUse": "scrapy_rep.rep.parsing.records",
     "CrawlStopping": "scrapy_rep.exceptions",
     "DIALECTS": "scrapy_rep.rep.dialects",
     "Dialect": "scrapy_rep.rep.dialects",
-    "Field": "scrapy_rep.rep.lines",
-    "Finding": "scrapy_rep.rep.findings",
-    "FindingKind": "scrapy_rep.rep.findings",
+    "Field": "scrapy_rep.rep.parsing.lines",
+    "Finding": "scrapy_rep.rep.lint.findings",
+    "FindingKind": "scrapy_rep.rep.lint.findings",
     "GOOGLE": "scrapy_rep.rep.dialects",
     "KOSTER1994": "scrapy_rep.rep.dialects",
     "KOSTER1996": "scrapy_rep.rep.dialects",
-    "Origin": "scrapy_rep.rep.urls",
-    "OtherRecord": "scrapy_rep.rep.records",
-    "Pace": "scrapy_rep.rep.pace",
+    "Origin": "scrapy_rep.rep.parsing.urls",
+    "OtherRecord": "scrapy_rep.rep.parsing.records",
+    "Pace": "scrapy_rep.rep.directives.pace",
     "Policy": "scrapy_rep.rep.policy",
     "RFC9309": "scrapy_rep.rep.dialects",
-    "Reason": "scrapy_rep.rep.verdict",
+    "Reason": "scrapy_rep.rep.rules.verdict",
     "RepMiddleware": "scrapy_rep.middleware",
     "RepRobotParser": "scrapy_rep.parser",
     "RepSitemapSpider": "scrapy_rep.spiders",
-    "RequestRate": "scrapy_rep.rep.records",
+    "RequestRate": "scrapy_rep.rep.parsing.records",
     "RobotsForbidden": "scrapy_rep.exceptions",
     "RobotsLinkFilter": "scrapy_rep.spiders",
-    "RobotsTxt": "scrapy_rep.rep.robotstxt",
-    "Severity": "scrapy_rep.rep.findings",
-    "TimeWindow": "scrapy_rep.rep.records",
-    "UsagePreferences": "scrapy_rep.rep.records",
-    "Verdict": "scrapy_rep.rep.verdict",
+    "RobotsTxt": "scrapy_rep.rep.rules.robotstxt",
+    "Severity": "scrapy_rep.rep.lint.findings",
+    "TimeWindow": "scrapy_rep.rep.parsing.records",
+    "UsagePreferences": "scrapy_rep.rep.parsing.records",
+    "Verdict": "scrapy_rep.rep.rules.verdict",
 }
 
 if not TYPE_CHECKING:

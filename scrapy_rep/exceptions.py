@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scrapy.exceptions import IgnoreRequest
 
-from scrapy_rep.rep.verdict import Verdict
+from scrapy_rep.rep.rules.verdict import Verdict
 
 
 class RobotsForbidden(IgnoreRequest):

@@ -24,7 +24,6 @@ from scrapy_rep.observers.stats import count
 from scrapy_rep.observers.summary import Summary
 from scrapy_rep.policies.cache import PolicyCache, steady
 from scrapy_rep.policies.download import admit, clock_stopped, is_fetch
-from scrapy_rep.rep.agents import Agents
 from scrapy_rep.rep.decision import (
     Admit,
     Decision,
@@ -34,10 +33,11 @@ from scrapy_rep.rep.decision import (
     decide,
     verdict_now,
 )
+from scrapy_rep.rep.parsing.agents import Agents
+from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.policy import Policy
+from scrapy_rep.rep.rules.verdict import Reason, Verdict, origin_or_verdict
 from scrapy_rep.rep.text import printable
-from scrapy_rep.rep.urls import Origin
-from scrapy_rep.rep.verdict import Reason, Verdict, origin_or_verdict
 from scrapy_rep.settings import RepSettings, downloader_middlewares, obeys_robotstxt, tokens
 from scrapy_rep.throttling.pacing import Pacing
 from scrapy_rep.tokens import AgentTokens

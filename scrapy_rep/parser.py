@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from scrapy.robotstxt import RobotParser
 from scrapy.utils.python import to_unicode
 
-from scrapy_rep.rep.agents import Agents, token_of_user_agent
 from scrapy_rep.rep.dialects import RFC9309
-from scrapy_rep.rep.robotstxt import RobotsTxt
+from scrapy_rep.rep.parsing.agents import Agents, token_of_user_agent
+from scrapy_rep.rep.rules.robotstxt import RobotsTxt
 from scrapy_rep.settings import read_dialect
 
 if TYPE_CHECKING:

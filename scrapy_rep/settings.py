@@ -24,7 +24,7 @@ from scrapy.utils.misc import load_object
 
 from scrapy_rep.exceptions import ConfigurationError
 from scrapy_rep.observers.report.path import ReportPath, parse_path
-from scrapy_rep.rep.agents import check_token
+from scrapy_rep.rep.caching.freshness import Bounds
 from scrapy_rep.rep.decision import CrawlTerms
 from scrapy_rep.rep.dialects import (
     DIALECTS,
@@ -34,11 +34,11 @@ from scrapy_rep.rep.dialects import (
     Dialect,
     WhenUnreachable,
 )
-from scrapy_rep.rep.directives import HonouredDirectives
-from scrapy_rep.rep.freshness import Bounds
-from scrapy_rep.rep.lines import Field
-from scrapy_rep.rep.purposes import KNOWN_PURPOSES
-from scrapy_rep.rep.records import ContentUse
+from scrapy_rep.rep.directives.directives import HonouredDirectives
+from scrapy_rep.rep.directives.purposes import KNOWN_PURPOSES
+from scrapy_rep.rep.parsing.agents import check_token
+from scrapy_rep.rep.parsing.lines import Field
+from scrapy_rep.rep.parsing.records import ContentUse
 from scrapy_rep.stores.open import StoreSpec, parse_spec
 
 if TYPE_CHECKING:
@@ -127,7 +127,7 @@ class FeedSpec:
 
 @dataclass(frozen=True, slots=True)
 class RepSettings:
-    """The settings of one crawl, checked. Times are seconds, sizes octets."""
+    """The settings of one crawl, checked. Times are seconds, sizes bytes."""
 
     agent_tokens: tuple[str, ...]
     #: CONCURRENT_REQUESTS, without a limit as many as there may be fetches.

@@ -14,9 +14,9 @@ from scrapy.spiders import SitemapSpider
 from scrapy_rep.middleware import RepMiddleware
 from scrapy_rep.observers.stats import count
 from scrapy_rep.rep.dialects import Access
+from scrapy_rep.rep.parsing.urls import ROBOTS_TXT
+from scrapy_rep.rep.rules.verdict import Reason
 from scrapy_rep.rep.text import printable
-from scrapy_rep.rep.urls import ROBOTS_TXT
-from scrapy_rep.rep.verdict import Reason
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

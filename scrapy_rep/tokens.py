@@ -10,7 +10,7 @@ from scrapy.utils.python import to_unicode
 
 from scrapy_rep.engine import has_no_headers
 from scrapy_rep.exceptions import ConfigurationError
-from scrapy_rep.rep.agents import token_of_user_agent
+from scrapy_rep.rep.parsing.agents import token_of_user_agent
 from scrapy_rep.settings import tokens
 
 if TYPE_CHECKING:

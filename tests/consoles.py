@@ -38,7 +38,7 @@ VARYING = re.compile(
     r"|\b[\d.]+ (?:s|min)\b"
     r'|(?<="age": )[\d.]+|(?<="left": )[\d.]+'
     r"|(?<=Scrapy/)[\d.]+"
-    r"|\b\d\d,\d{3} octets"
+    r"|\b\d\d,\d{3} bytes"
 )
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from scrapy_rep.rep.access import FetchResult
-from scrapy_rep.rep.cache_entry import CacheEntry, StoredResponse
+from scrapy_rep.rep.caching.access import FetchResult
+from scrapy_rep.rep.caching.cache_entry import CacheEntry, StoredResponse
 from scrapy_rep.rep.decision import (
     Admit,
     CrawlTerms,
@@ -18,11 +18,11 @@ from scrapy_rep.rep.decision import (
     decide,
 )
 from scrapy_rep.rep.dialects import Access, WhenUnreachable
-from scrapy_rep.rep.directives import Directives, HonouredDirectives
-from scrapy_rep.rep.lines import Field
+from scrapy_rep.rep.directives.directives import Directives, HonouredDirectives
+from scrapy_rep.rep.parsing.lines import Field
+from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.policy import Policy
-from scrapy_rep.rep.urls import Origin
-from scrapy_rep.rep.verdict import Reason
+from scrapy_rep.rep.rules.verdict import Reason
 from tests.policy_examples import NOON, unreachable, with_rules
 
 SITE = "https://example.com"

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from scrapy_rep.rep.access import Failure, FetchResult
-from scrapy_rep.rep.cache_entry import CacheEntry, Outage, StoredResponse
+from scrapy_rep.rep.caching.access import Failure, FetchResult
+from scrapy_rep.rep.caching.cache_entry import CacheEntry, Outage, StoredResponse
 from scrapy_rep.rep.dialects import RFC9309, Access
+from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.policy import Policy
-from scrapy_rep.rep.robotstxt import RobotsTxt
-from scrapy_rep.rep.urls import Origin
+from scrapy_rep.rep.rules.robotstxt import RobotsTxt
 
 NOON = 1_800_000_000.0
 

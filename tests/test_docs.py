@@ -20,8 +20,8 @@ import scrapy_rep
 from scrapy_rep import RepMiddleware
 from scrapy_rep.cli.command import RobotsCommand
 from scrapy_rep.cli.servers import Asked, LoopbackServers, http_response
-from scrapy_rep.rep.cache_entry import CacheEntry
-from scrapy_rep.rep.urls import Origin
+from scrapy_rep.rep.caching.cache_entry import CacheEntry
+from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.settings import DEFAULTS, RepSettings, downloader_middlewares
 from tests.cli.stored import DEFAULT, copied, failing, fill
 from tests.consoles import Reader
@@ -182,7 +182,7 @@ def test_api_page_has_every_public_name() -> None:
 def test_every_module_is_in_the_architecture() -> None:
     text = (DOCS / "architecture.rst").read_text("utf-8")
     package = ROOT / "scrapy_rep"
-    modules = [*package.glob("[a-z]*.py"), *(package / "rep").glob("[a-z]*.py")]
+    modules = [*package.glob("[a-z]*.py"), *(package / "rep").rglob("[a-z]*.py")]
     assert [module.name for module in modules if f"``{module.name}``" not in text] == []
 
 
@@ -195,6 +195,6 @@ def test_command_line_page_has_every_subcommand_in_order() -> None:
 
 def test_stats_page_has_every_stat() -> None:
     text = (DOCS / "stats.rst").read_text("utf-8")
-    for module in (ROOT / "scrapy_rep").glob("*.py"):
+    for module in (ROOT / "scrapy_rep").rglob("*.py"):
         for stat in re.findall(r'"(robotstxt/[a-z_]+)', module.read_text("utf-8")):
             assert f"``{stat}" in text

@@ -47,8 +47,8 @@ def test_modules_are_found() -> None:
 
 
 def test_relative_imports_are_resolved() -> None:
-    assert "scrapy_rep.rep.dialects" in imported(PACKAGE / "rep" / "lines.py")
-    assert "scrapy_rep.rep.urls" in imported(PACKAGE / "middleware.py")
+    assert "scrapy_rep.rep.dialects" in imported(PACKAGE / "rep" / "parsing" / "lines.py")
+    assert "scrapy_rep.rep.parsing.urls" in imported(PACKAGE / "middleware.py")
 
 
 @pytest.mark.parametrize("path", REP, ids=_id)
@@ -97,6 +97,21 @@ LAYERS = [
 VALUES = {"settings.py": {"scrapy_rep.observers.report.path"}}
 
 
+#: The same within rep/.
+REP_LAYERS = [
+    "text",
+    "dialects",
+    "parsing",
+    "lint",
+    "rules",
+    "caching",
+    "directives",
+    "policy",
+    "decision",
+    "__init__",
+]
+
+
 def layer(path: Path) -> str:
     """The folder or file at the top of the package that *path* is in."""
     return path.relative_to(PACKAGE).with_suffix("").parts[0]
@@ -123,6 +138,23 @@ def test_imports_point_one_way(path: Path) -> None:
         and not any(within(name, value) for value in values)
     }
     assert rooms - set(allowed) == set()
+
+
+def test_every_part_of_rep_has_its_place() -> None:
+    parts = {path.relative_to(PACKAGE / "rep").with_suffix("").parts[0] for path in REP}
+    assert sorted(REP_LAYERS) == sorted(parts)
+
+
+@pytest.mark.parametrize("path", REP, ids=_id)
+def test_imports_within_rep_point_one_way(path: Path) -> None:
+    here = path.relative_to(PACKAGE / "rep").with_suffix("").parts[0]
+    allowed = REP_LAYERS[: REP_LAYERS.index(here) + 1]
+    parts = {
+        name.split(".")[2]
+        for name in imported(path)
+        if within(name, "scrapy_rep.rep") and name.split(".")[2:3]
+    }
+    assert parts & {*REP_LAYERS} <= {*allowed}
 
 
 _NEVER = {"redis", "jinja2", "sqlite3", "scrapy_rep.stores.sqlite", "twisted.internet.reactor"}

@@ -65,7 +65,7 @@ def test_other_user_agents_are_everyone(user_agent: str | bytes) -> None:
     assert robots.crawl_delay(user_agent) == 2.0
 
 
-def test_urls_may_be_octets() -> None:
+def test_urls_may_be_bytes() -> None:
     assert not parser().allowed(b"https://example.com/private", b"MyBot")
 
 

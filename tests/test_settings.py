@@ -15,11 +15,11 @@ from scrapy.settings import Settings
 from scrapy_rep.exceptions import ConfigurationError
 from scrapy_rep.observers.report.path import ReportPath
 from scrapy_rep.parser import RepRobotParser
+from scrapy_rep.rep.caching.freshness import Bounds
 from scrapy_rep.rep.dialects import GOOGLE, RFC9309, Access, WhenUnreachable
-from scrapy_rep.rep.directives import HonouredDirectives
-from scrapy_rep.rep.freshness import Bounds
-from scrapy_rep.rep.lines import Field
-from scrapy_rep.rep.records import ContentUse
+from scrapy_rep.rep.directives.directives import HonouredDirectives
+from scrapy_rep.rep.parsing.lines import Field
+from scrapy_rep.rep.parsing.records import ContentUse
 from scrapy_rep.settings import (
     DEFAULTS,
     FeedSpec,

@@ -124,7 +124,7 @@ def test_no_user_agent_names_nobody() -> None:
     assert tokens_of(Request("https://a/", headers={"User-Agent": b""})) == ()
 
 
-def test_octets_in_a_header_that_are_not_utf8_do_not_raise() -> None:
+def test_bytes_in_a_header_that_are_not_utf8_do_not_raise() -> None:
     assert tokens_of(Request("https://a/", headers={"User-Agent": b"Bot\xe9/1"})) == ("Bot",)
 
 

@@ -9,7 +9,7 @@ from list_table import ListTable
 from sphinx.application import Sphinx
 from sphinx.util.typing import ExtensionMetadata
 
-from scrapy_rep.rep.access import Failure, FetchResult, access_result
+from scrapy_rep.rep.caching.access import Failure, FetchResult, access_result
 from scrapy_rep.rep.dialects import DIALECTS, Access, Dialect
 
 _STATUSES = range(100, 600)

@@ -31,13 +31,13 @@ from scrapy_rep import (
 )
 from scrapy_rep.parsers.chain import CheckedRules
 from scrapy_rep.parsers.external import ExternalRules
-from scrapy_rep.rep.access import FetchResult
-from scrapy_rep.rep.cache_entry import CacheEntry, StoredResponse
+from scrapy_rep.rep.caching.access import FetchResult
+from scrapy_rep.rep.caching.cache_entry import CacheEntry, StoredResponse
 from scrapy_rep.rep.dialects import WhenUnreachable
-from scrapy_rep.rep.directives import Directives, HonouredDirectives
-from scrapy_rep.rep.lines import Field
-from scrapy_rep.rep.matching import MOST_PIECES
-from scrapy_rep.rep.verdict import Verdict
+from scrapy_rep.rep.directives.directives import Directives, HonouredDirectives
+from scrapy_rep.rep.parsing.lines import Field
+from scrapy_rep.rep.rules.matching import MOST_PIECES
+from scrapy_rep.rep.rules.verdict import Verdict
 
 _ORIGIN = Origin("https", "example.com", 443)
 _PAGE = "https://example.com/page"

@@ -8,7 +8,7 @@ from list_table import ListTable
 from sphinx.application import Sphinx
 from sphinx.util.typing import ExtensionMetadata
 
-from scrapy_rep.rep.findings import FindingKind
+from scrapy_rep.rep.lint.findings import FindingKind
 
 
 class FindingsTable(ListTable):

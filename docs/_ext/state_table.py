@@ -14,11 +14,11 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 from sphinx.util.typing import ExtensionMetadata
 
-from scrapy_rep.rep.access import Failure, FetchResult, access_result
-from scrapy_rep.rep.cache_entry import CacheEntry, Outage, StoredResponse
+from scrapy_rep.rep.caching.access import Failure, FetchResult, access_result
+from scrapy_rep.rep.caching.cache_entry import CacheEntry, Outage, StoredResponse
+from scrapy_rep.rep.caching.freshness import Bounds, Evaluation, evaluate, update
 from scrapy_rep.rep.dialects import DIALECTS, RFC9309, Access, WhenUnreachable
-from scrapy_rep.rep.freshness import Bounds, Evaluation, evaluate, update
-from scrapy_rep.rep.urls import Origin
+from scrapy_rep.rep.parsing.urls import Origin
 
 _ORIGIN = Origin("https", "example.com", 443)
 _URL = _ORIGIN.robots_url

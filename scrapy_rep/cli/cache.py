@@ -19,11 +19,11 @@ from scrapy_rep.cli.options import Subcommand, SubcommandGroup
 from scrapy_rep.cli.output import Column, Printer, Style, Table, iso, number, span, write_json
 from scrapy_rep.cli.sources import origin_of
 from scrapy_rep.cli.store import DUE, NewCrawl, OriginState, sorted_origins, store_place, use_store
-from scrapy_rep.rep.access import FetchResult
-from scrapy_rep.rep.cache_entry import CacheEntry
-from scrapy_rep.rep.freshness import Freshness
+from scrapy_rep.rep.caching.access import FetchResult
+from scrapy_rep.rep.caching.cache_entry import CacheEntry
+from scrapy_rep.rep.caching.freshness import Freshness
+from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.text import printable
-from scrapy_rep.rep.urls import Origin
 from scrapy_rep.settings import RepSettings
 from scrapy_rep.stores.base import Store
 
@@ -45,7 +45,7 @@ _COLUMNS = (
     Column("status", 6, right=True),
     Column("age", 7, right=True),
     Column("left", 7, right=True),
-    Column("octets", 9, right=True),
+    Column("bytes", 9, right=True),
 )
 
 _DESCRIPTION = """\
@@ -83,7 +83,7 @@ One line for each origin of which something is known, by host.
   status    of the last answer, - if there was none
   age       since the copy came or was confirmed, or since the last attempt
   left      until it is used no longer
-  octets    of the copy's body
+  bytes    of the copy's body
 
 --json writes JSON Lines: an object for each origin, times in seconds or as ISO
 8601 in UTC, null for what is not there.
@@ -98,7 +98,7 @@ printable in it is escaped, and long lines are cut.
 ORIGIN is any URL of the origin, or a host; without a scheme, https is meant.
 
 --json writes one object: that of "list", and headers, hops, times and the body.
-Octets of the body that are not UTF-8 are written as \\xNN.
+Bytes of the body that are not UTF-8 are written as \\xNN.
 
 Exit codes: 0; 1 nothing is known of the origin; 2 no origin, or a store that
 does not work."""
@@ -242,7 +242,7 @@ def _fields(state: OriginState) -> Iterator[tuple[str, str]]:
     if copy is not None:
         yield "copy", printable(copy.result.url)
         yield from _response(copy.result)
-        yield "  octets", f"{state.size}{', cut: there was more' if copy.result.cut else ''}"
+        yield "  bytes", f"{state.size}{', cut: there was more' if copy.result.cut else ''}"
         yield "  fetched", _moment(copy.fetched_at, now)
         yield "  confirmed", _moment(copy.confirmed_at, now)
         yield "  lifetime", "the crawl" if state.lifetime is None else span(state.lifetime)

@@ -12,9 +12,9 @@ from scrapy.crawler import Crawler
 from scrapy_rep.cli.output import Printer, Style, span
 from scrapy_rep.cli.store import OriginState
 from scrapy_rep.policies.cache import PolicyCache, steady
-from scrapy_rep.rep.cache_entry import CacheEntry
+from scrapy_rep.rep.caching.cache_entry import CacheEntry
+from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.text import printable
-from scrapy_rep.rep.urls import Origin
 from scrapy_rep.settings import RepSettings
 from scrapy_rep.stores.base import time_of
 from scrapy_rep.stores.open import open_store
@@ -90,7 +90,7 @@ def _compared(state: OriginState) -> Iterator[tuple[str, str]]:
     yield "access", state.access or "-"
     yield "answer", printable(state.last.detail) or "-"
     yield "url", printable(state.last.url)
-    yield "octets", "-" if state.size is None else str(state.size)
+    yield "bytes", "-" if state.size is None else str(state.size)
     yield "left", span(state.left)
 
 

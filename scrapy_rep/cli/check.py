@@ -37,9 +37,9 @@ from scrapy_rep.cli.sources import (
     check_use_of_stdin,
     lines_of_stdin,
 )
+from scrapy_rep.rep.parsing.urls import Origin
+from scrapy_rep.rep.rules.verdict import Reason, Verdict, origin_or_verdict
 from scrapy_rep.rep.text import printable
-from scrapy_rep.rep.urls import Origin
-from scrapy_rep.rep.verdict import Reason, Verdict, origin_or_verdict
 
 # So many URLs are in memory at a time.
 _PORTION = 10_000

@@ -32,12 +32,12 @@ from scrapy_rep.cli.sources import (
     lines_of_stdin,
 )
 from scrapy_rep.parsers.external import too_costly
-from scrapy_rep.rep.access import FetchResult, access_result
+from scrapy_rep.rep.caching.access import FetchResult, access_result
 from scrapy_rep.rep.dialects import DIALECTS, RFC9309, Access, Dialect
-from scrapy_rep.rep.differences import Differences
+from scrapy_rep.rep.parsing.urls import Origin, has_other_scheme
+from scrapy_rep.rep.rules.differences import Differences
+from scrapy_rep.rep.rules.verdict import Reason, Verdict, origin_or_verdict
 from scrapy_rep.rep.text import printable
-from scrapy_rep.rep.urls import Origin, has_other_scheme
-from scrapy_rep.rep.verdict import Reason, Verdict, origin_or_verdict
 
 #: By short name: the parsers of Scrapy, and the distributions that they use.
 PARSERS = {

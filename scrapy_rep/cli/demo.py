@@ -35,9 +35,9 @@ from scrapy_rep.cli.errors import FINE, WRONG, CommandError
 from scrapy_rep.cli.options import Subcommand
 from scrapy_rep.cli.output import Printer, number, print_table
 from scrapy_rep.exceptions import RobotsForbidden
+from scrapy_rep.rep.parsing.urls import ROBOTS_TXT
+from scrapy_rep.rep.rules.verdict import Reason, Verdict
 from scrapy_rep.rep.text import printable
-from scrapy_rep.rep.urls import ROBOTS_TXT
-from scrapy_rep.rep.verdict import Reason, Verdict
 
 #: How many members of an archive are served by default.
 DEFAULT_SITES = 200

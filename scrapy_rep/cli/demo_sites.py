@@ -22,11 +22,11 @@ from scrapy import Request
 from scrapy_rep.cli.errors import CommandError
 from scrapy_rep.cli.servers import Answer, Asked, LoopbackServers, Site, hang, http_response, stream
 from scrapy_rep.rep.dialects import RFC9309
-from scrapy_rep.rep.lines import Field, read_records
-from scrapy_rep.rep.robotstxt import RobotsTxt
+from scrapy_rep.rep.parsing.lines import Field, read_records
+from scrapy_rep.rep.parsing.urls import ROBOTS_TXT
+from scrapy_rep.rep.rules.robotstxt import RobotsTxt
+from scrapy_rep.rep.rules.verdict import Reason, Verdict
 from scrapy_rep.rep.text import printable
-from scrapy_rep.rep.urls import ROBOTS_TXT
-from scrapy_rep.rep.verdict import Reason, Verdict
 
 #: The product token that groups are chosen by. It comes from the User-Agent, as in any project.
 AGENT_TOKEN = "ExampleBot"

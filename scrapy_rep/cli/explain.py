@@ -26,12 +26,12 @@ from scrapy_rep.cli.output import (
 )
 from scrapy_rep.cli.sources import Robots, Session, absolute, origin_of
 from scrapy_rep.rep.dialects import Precedence
-from scrapy_rep.rep.explain import ExplainedRule, Explanation, Fate, explain
-from scrapy_rep.rep.findings import Finding, Severity
-from scrapy_rep.rep.lines import split_lines
-from scrapy_rep.rep.robotstxt import RobotsTxt
+from scrapy_rep.rep.lint.findings import Finding, Severity
+from scrapy_rep.rep.parsing.lines import split_lines
+from scrapy_rep.rep.rules.explain import ExplainedRule, Explanation, Fate, explain
+from scrapy_rep.rep.rules.robotstxt import RobotsTxt
+from scrapy_rep.rep.rules.verdict import Reason, Verdict
 from scrapy_rep.rep.text import printable
-from scrapy_rep.rep.verdict import Reason, Verdict
 
 # The text of a line has at most so many columns before what became of it.
 _WIDEST_TEXT = 44
@@ -47,11 +47,11 @@ _SHOWN = (Severity.ERROR, Severity.WARNING)
 _DESCRIPTION = """\
 Shows the robots.txt with line numbers, and what became of each line when the URL
 was asked about: which user-agent lines are about us, which rule decides (marked
-with > and in colour), which others match and how many octets of them, and why
+with > and in colour), which others match and how many bytes of them, and why
 they lost:
 
-  - another one that matches has more octets (RFC 9309, section 2.2.2);
-  - of as many octets, an allow wins over a disallow;
+  - another one that matches has more bytes (RFC 9309, section 2.2.2);
+  - of as many bytes, an allow wins over a disallow;
   - an earlier one says the same, or, in the dialects koster1996 and koster1994,
     is the first that matches;
   - the group is about others.
@@ -68,7 +68,7 @@ starts with / where there is a --file; without a scheme, https is meant.
 "check" says of the URL, agent (whose groups count), groups (lists of user-agent
 lines), and lines, each with line, text, fate (null for a line that is no rule of a
 group; decides, shorter, tie, later, robots-txt-itself, other-group, no-match,
-not-about-us, not-tried), length in octets of what matches, and findings.
+not-about-us, not-tried), length in bytes of what matches, and findings.
 
 Exit codes: 0 allowed; 1 refused; 2 robots.txt could not be fetched, or usage.
 
@@ -249,7 +249,7 @@ class _Writer:
                 yield f"{finding.severity.value}: {finding.sentence}"
 
     def _fate(self, rule: ExplainedRule) -> str:
-        size = f"{rule.length} octet{'' if rule.length == 1 else 's'}"
+        size = f"{rule.length} byte{'' if rule.length == 1 else 's'}"
         length, line = (self._winner.length, self._winner.rule.line) if self._winner else (0, 0)
         return {
             Fate.DECIDES: f"decides: {'the first that matches' if self._first_match else size}",

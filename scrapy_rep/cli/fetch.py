@@ -25,12 +25,12 @@ from scrapy_rep.cli.output import Printer, Style, number, span, write_json
 from scrapy_rep.cli.sources import Session, origin_of
 from scrapy_rep.cli.store import NewCrawl, OriginState
 from scrapy_rep.policies.cache import PolicyCache, steady
+from scrapy_rep.rep.caching.freshness import validators
 from scrapy_rep.rep.dialects import Access
-from scrapy_rep.rep.findings import Severity
-from scrapy_rep.rep.freshness import validators
-from scrapy_rep.rep.lines import utf16_of
+from scrapy_rep.rep.lint.findings import Severity
+from scrapy_rep.rep.parsing.lines import utf16_of
+from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.text import printable
-from scrapy_rep.rep.urls import Origin
 from scrapy_rep.settings import RepSettings
 
 _STYLES = {
@@ -56,15 +56,15 @@ origin; without a scheme, https is meant.
   header      of those that HTTP caching is about
   validator   what the server is asked with next time, to say only if it has changed
   lifetime    for how long a crawl uses it before it asks again
-  size        octets of the file, without Content-Encoding
+  size        bytes of the file, without Content-Encoding
   encoding    of the text: a robots.txt is to be in UTF-8
   findings    how many of each severity: see "scrapy robots lint"
 
---body writes the octets of the file and nothing else, as far as a crawl reads it.
+--body writes the bytes of the file and nothing else, as far as a crawl reads it.
 They are untrusted, so not on a terminal: there, "scrapy robots explain" shows them.
 
 --json writes one object: origin, access, meaning, status, detail, user_agent, hops
-(url, status, location, content_type, octets, seconds; null where nothing came),
+(url, status, location, content_type, bytes, seconds; null where nothing came),
 url (the last one), headers, validators, lifetime, size, encoding and findings
 (null where there is none), cut.
 
@@ -88,7 +88,7 @@ def _run(options: argparse.Namespace, settings: BaseSettings) -> int:
     if options.body and options.json:
         raise UsageError("--body and --json exclude each other", print_help=False)
     if options.body and sys.stdout.isatty():
-        message = "--body writes untrusted octets: not to a terminal; see --help"
+        message = "--body writes untrusted bytes: not to a terminal; see --help"
         raise UsageError(message, print_help=False)
     session = Session.of(options, settings)
     origin = origin_of(options.url)
@@ -113,13 +113,13 @@ def _run(options: argparse.Namespace, settings: BaseSettings) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Hop:
-    """One request and its answer, if there was one. *octets* is the size of its body."""
+    """One request and its answer, if there was one. *bytes* is the size of its body."""
 
     url: str
     status: int | None = None
     location: str | None = None
     content_type: str | None = None
-    octets: int | None = None
+    bytes: int | None = None
     seconds: float | None = None
 
 
@@ -187,7 +187,7 @@ def _encoding(body: bytes) -> str:
     try:
         body.decode()
     except UnicodeDecodeError:
-        return "not UTF-8; octets are compared as they are"
+        return "not UTF-8; bytes are compared as they are"
     return "UTF-8, with a byte order mark" if body.startswith(codecs.BOM_UTF8) else "UTF-8"
 
 
@@ -250,7 +250,7 @@ def _fields(fetched: _Fetched) -> Iterator[tuple[str, str]]:
         yield "lifetime", "the crawl" if state.lifetime is None else span(state.lifetime)
     if fetched.has_file:
         cut = ", cut: there was more (REP_MAX_SIZE)" if last.cut else ""
-        yield "size", f"{len(last.body):,} octets{cut}"
+        yield "size", f"{len(last.body):,} bytes{cut}"
         if (content_type := fetched.hops[-1].content_type if fetched.hops else None) is not None:
             yield "type", printable(content_type)
         yield "encoding", _encoding(last.body)

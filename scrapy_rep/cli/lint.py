@@ -21,8 +21,8 @@ from scrapy_rep.cli.errors import FINE, WRONG, CommandError
 from scrapy_rep.cli.options import Subcommand
 from scrapy_rep.cli.output import Printer, Style, finding_as_json, number, write_json
 from scrapy_rep.cli.sources import Session, is_url
-from scrapy_rep.rep.findings import Finding, FindingKind, Severity
-from scrapy_rep.rep.lines import split_lines
+from scrapy_rep.rep.lint.findings import Finding, FindingKind, Severity
+from scrapy_rep.rep.parsing.lines import split_lines
 from scrapy_rep.rep.text import printable
 
 _STYLES = {

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import Any, NamedTuple, TextIO
 
-from scrapy_rep.rep.findings import Finding
+from scrapy_rep.rep.lint.findings import Finding
+from scrapy_rep.rep.parsing.agents import AgentLine
+from scrapy_rep.rep.rules.verdict import Reason, Verdict
 from scrapy_rep.rep.text import printable
-from scrapy_rep.rep.verdict import AgentLine, Reason, Verdict
 
 
 class Style(Enum):

@@ -16,7 +16,7 @@ from scrapy_rep.cli.output import Printer, number, span
 from scrapy_rep.cli.store import NewCrawl, OriginState, sorted_origins, store_place, use_store
 from scrapy_rep.observers.report.file import NO_ROOM, ROOM, read_file, takes
 from scrapy_rep.observers.report.model import UNKNOWN, CrawlReport, News, OriginReport
-from scrapy_rep.rep.access import FetchResult, access_result
+from scrapy_rep.rep.caching.access import FetchResult, access_result
 from scrapy_rep.rep.dialects import Access
 from scrapy_rep.rep.text import printable
 from scrapy_rep.settings import RepSettings
@@ -86,7 +86,7 @@ def _run(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
         size = write_page(path, report)
     except OSError as error:
         raise CommandError(f"cannot write {options.output}: {error.strerror or error}") from None
-    written = f"{number(len(report.origins), 'origin')}, {number(size, 'octet')}"
+    written = f"{number(len(report.origins), 'origin')}, {number(size, 'byte')}"
     Printer(sys.stdout).line(f"{printable(options.output, most=None)}: {written}")
     return FINE
 

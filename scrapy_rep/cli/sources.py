@@ -21,14 +21,14 @@ from twisted.internet.defer import DeferredList
 from scrapy_rep.cli.crawling import with_crawler
 from scrapy_rep.cli.errors import CommandError
 from scrapy_rep.policies.cache import PolicyCache, steady
-from scrapy_rep.rep.agents import Agents
 from scrapy_rep.rep.decision import verdict_now
 from scrapy_rep.rep.dialects import Access, Dialect
+from scrapy_rep.rep.parsing.agents import Agents
+from scrapy_rep.rep.parsing.urls import InvalidURL, Origin, has_other_scheme
 from scrapy_rep.rep.policy import Policy
-from scrapy_rep.rep.robotstxt import RobotsTxt
+from scrapy_rep.rep.rules.robotstxt import RobotsTxt
+from scrapy_rep.rep.rules.verdict import Reason, Verdict
 from scrapy_rep.rep.text import printable
-from scrapy_rep.rep.urls import InvalidURL, Origin, has_other_scheme
-from scrapy_rep.rep.verdict import Reason, Verdict
 from scrapy_rep.settings import RepSettings, tokens
 from scrapy_rep.tokens import AgentTokens
 

@@ -10,13 +10,20 @@ from typing import Any, TypeVar
 
 from scrapy_rep.cli.errors import CommandError
 from scrapy_rep.cli.output import iso
-from scrapy_rep.rep.access import FetchResult
-from scrapy_rep.rep.cache_entry import CacheEntry
+from scrapy_rep.rep.caching.access import FetchResult
+from scrapy_rep.rep.caching.cache_entry import CacheEntry
+from scrapy_rep.rep.caching.freshness import (
+    Bounds,
+    Evaluation,
+    Freshness,
+    evaluate,
+    lifetime,
+    retry_at,
+)
 from scrapy_rep.rep.dialects import Access, WhenUnreachable
-from scrapy_rep.rep.freshness import Bounds, Evaluation, Freshness, evaluate, lifetime, retry_at
-from scrapy_rep.rep.lines import split_lines, within_limit
+from scrapy_rep.rep.parsing.lines import split_lines, within_limit
+from scrapy_rep.rep.parsing.urls import Origin, by_host
 from scrapy_rep.rep.text import printable
-from scrapy_rep.rep.urls import Origin, by_host
 from scrapy_rep.settings import RepSettings
 from scrapy_rep.stores.base import Store, time_of
 from scrapy_rep.stores.open import open_store
@@ -205,7 +212,7 @@ class OriginState:
             "status": self.last.status,
             "age": round(self.age, 3),
             "left": None if self.left is None else round(self.left, 3),
-            "octets": self.size,
+            "bytes": self.size,
         }
 
     def everything(self) -> dict[str, Any]:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_rep.holding.concurrency import ConcurrencyLimit, Permit
-    from scrapy_rep.rep.urls import Origin
+    from scrapy_rep.rep.parsing.urls import Origin
 
 _T = TypeVar("_T")
 

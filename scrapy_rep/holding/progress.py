@@ -12,7 +12,7 @@ from scrapy_rep.rep.text import printable
 if TYPE_CHECKING:
     from scrapy import Spider
 
-    from scrapy_rep.rep.urls import Origin
+    from scrapy_rep.rep.parsing.urls import Origin
 
 logger = logging.getLogger(__name__)
 

@@ -6,17 +6,17 @@ import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from scrapy_rep.rep.rules.verdict import Reason
 from scrapy_rep.rep.text import printable
-from scrapy_rep.rep.verdict import Reason
 
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-    from scrapy_rep.rep.access import FetchResult
+    from scrapy_rep.rep.caching.access import FetchResult
+    from scrapy_rep.rep.parsing.urls import Origin
     from scrapy_rep.rep.policy import Policy
-    from scrapy_rep.rep.urls import Origin
-    from scrapy_rep.rep.verdict import Verdict
+    from scrapy_rep.rep.rules.verdict import Verdict
 
 logger = logging.getLogger(__name__)
 

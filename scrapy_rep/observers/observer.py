@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-    from scrapy_rep.rep.access import FetchResult
+    from scrapy_rep.rep.caching.access import FetchResult
     from scrapy_rep.rep.policy import Policy
-    from scrapy_rep.rep.verdict import Verdict
+    from scrapy_rep.rep.rules.verdict import Verdict
 
 logger = logging.getLogger(__name__)
 

@@ -6,8 +6,8 @@ import logging
 from typing import TYPE_CHECKING
 
 from scrapy_rep.observers.stats import count
+from scrapy_rep.rep.caching.freshness import retry_at
 from scrapy_rep.rep.dialects import Access, WhenUnreachable
-from scrapy_rep.rep.freshness import retry_at
 from scrapy_rep.rep.text import printable
 
 if TYPE_CHECKING:
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from scrapy_rep.rep.access import FetchResult
-    from scrapy_rep.rep.cache_entry import CacheEntry
+    from scrapy_rep.rep.caching.access import FetchResult
+    from scrapy_rep.rep.caching.cache_entry import CacheEntry
+    from scrapy_rep.rep.parsing.urls import Origin
     from scrapy_rep.rep.policy import Policy
-    from scrapy_rep.rep.urls import Origin
     from scrapy_rep.settings import RepSettings
 
 logger = logging.getLogger(__name__)
@@ -107,7 +107,7 @@ class PolicyLog:
             self._count("truncated_count")
             self._log(
                 logging.INFO,
-                "%(url)s has more than %(size)d octets; the rest is ignored (REP_MAX_SIZE)",
+                "%(url)s has more than %(size)d bytes; the rest is ignored (REP_MAX_SIZE)",
                 origin,
                 size=self._settings.max_size,
             )

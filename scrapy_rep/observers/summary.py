@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-    from scrapy_rep.rep.access import FetchResult
+    from scrapy_rep.rep.caching.access import FetchResult
     from scrapy_rep.rep.dialects import Access
+    from scrapy_rep.rep.parsing.urls import Origin
     from scrapy_rep.rep.policy import Policy
-    from scrapy_rep.rep.urls import Origin
-    from scrapy_rep.rep.verdict import Reason, Verdict
+    from scrapy_rep.rep.rules.verdict import Reason, Verdict
 
 logger = logging.getLogger(__name__)
 

@@ -25,15 +25,15 @@ from scrapy_rep.parser import RepRobotParser
 from scrapy_rep.parsers.external import ExternalRules, too_costly
 from scrapy_rep.parsers.logs import escape_logs
 from scrapy_rep.parsers.wire import Wire, is_rewritten
-from scrapy_rep.rep.access import FetchResult
-from scrapy_rep.rep.agents import EVERYONE, Agents
+from scrapy_rep.rep.caching.access import FetchResult
 from scrapy_rep.rep.dialects import Dialect
-from scrapy_rep.rep.lines import within_limit
+from scrapy_rep.rep.parsing.agents import EVERYONE, Agents
+from scrapy_rep.rep.parsing.lines import within_limit
+from scrapy_rep.rep.parsing.urls import Origin, is_robots_txt
 from scrapy_rep.rep.policy import Rules
-from scrapy_rep.rep.robotstxt import RobotsTxt
+from scrapy_rep.rep.rules.robotstxt import RobotsTxt
+from scrapy_rep.rep.rules.verdict import Reason, Verdict
 from scrapy_rep.rep.text import printable
-from scrapy_rep.rep.urls import Origin, is_robots_txt
-from scrapy_rep.rep.verdict import Reason, Verdict
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -91,7 +91,7 @@ class ParserChain:
         logger.warning(
             "%(parser)s failed on %(url)s (%(error)s) when %(asked)s; another parser is asked, "
             "or the origin refused. Please report this to the parser's authors, with the "
-            "file (%(size)d octets, SHA-256 %(digest)s), REP_DIALECT (%(dialect)s) and "
+            "file (%(size)d bytes, SHA-256 %(digest)s), REP_DIALECT (%(dialect)s) and "
             "versions (%(versions)s).",
             {
                 "parser": global_object_name(reading.parser),
@@ -129,7 +129,7 @@ def _version(distribution: str) -> str:
 
 
 def body_to_read(result: FetchResult, max_size: int) -> bytes:
-    """The octets of *result* that are read, *max_size* at most."""
+    """The bytes of *result* that are read, *max_size* at most."""
     # Who fetched it may have read less of it than is read here.
     return within_limit(result.body, min(max_size, len(result.body) - result.cut))
 

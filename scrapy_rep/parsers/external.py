@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING
 
 from scrapy.utils.misc import build_from_crawler
 
-from scrapy_rep.rep.agents import EVERYONE, Agents
 from scrapy_rep.rep.dialects import Dialect
-from scrapy_rep.rep.urls import is_robots_txt
-from scrapy_rep.rep.verdict import Reason, Verdict
+from scrapy_rep.rep.parsing.agents import EVERYONE, Agents
+from scrapy_rep.rep.parsing.urls import is_robots_txt
+from scrapy_rep.rep.rules.verdict import Reason, Verdict
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.robotstxt import RobotParser
 
-# In octets read; a rule kept costs as much as reading 15. With Protego 0.7.0
+# In bytes read; a rule kept costs as much as reading 15. With Protego 0.7.0
 # the dearest bodies within the bound hold the loop for some 50 ms. Of the 2,793
 # files of the conformance corpus, 99 in 100 are within it.
 MAX_COST = 100_000
@@ -33,7 +33,7 @@ def too_costly(body: bytes) -> str | None:
     """Why *body* must not go to a parser that is not ours; ``None`` where it may."""
     if cost_of(body) <= MAX_COST:
         return None
-    return f"reading it would cost more than {MAX_COST:,} octets' worth"
+    return f"reading it would cost more than {MAX_COST:,} bytes' worth"
 
 
 def cost_of(body: bytes) -> int:
@@ -47,7 +47,7 @@ def cost_of(body: bytes) -> int:
         return cost
     stacked = 0
     after_rule = False
-    # Decoded as Scrapy does it for its parsers: octets that are not UTF-8 are
+    # Decoded as Scrapy does it for its parsers: bytes that are not UTF-8 are
     # gone before they look for lines and keys, and their lines end at form
     # feeds and the like, too.
     for whole_line in body.decode("utf-8-sig", "ignore").lower().splitlines():

@@ -1,6 +1,6 @@
 """Second opinions: what a robots.txt decides is also put to other parsers (``REP_COMPARE_WITH``).
 
-They get the octets that decided, and change nothing. Those that are not ours are
+They get the bytes that decided, and change nothing. Those that are not ours are
 asked within bounds: see :mod:`scrapy_rep.parsers.external`.
 """
 
@@ -21,9 +21,9 @@ from scrapy_rep.observers.stats import count
 from scrapy_rep.parsers.chain import body_to_read, check_usable, read_with, why_not
 from scrapy_rep.parsers.external import ExternalRules, cost_of
 from scrapy_rep.parsers.logs import escape_logs
-from scrapy_rep.rep.differences import class_of_difference
+from scrapy_rep.rep.rules.differences import class_of_difference
+from scrapy_rep.rep.rules.verdict import Reason, Verdict
 from scrapy_rep.rep.text import printable
-from scrapy_rep.rep.verdict import Reason, Verdict
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
     from scrapy.robotstxt import RobotParser
 
     from scrapy_rep.observers.report.recorder import Recorder
-    from scrapy_rep.rep.access import FetchResult
+    from scrapy_rep.rep.caching.access import FetchResult
+    from scrapy_rep.rep.parsing.urls import Origin
     from scrapy_rep.rep.policy import Policy
-    from scrapy_rep.rep.robotstxt import RobotsTxt
-    from scrapy_rep.rep.urls import Origin
+    from scrapy_rep.rep.rules.robotstxt import RobotsTxt
     from scrapy_rep.settings import RepSettings
 
 logger = logging.getLogger(__name__)
 
 # What other parsers make of files may take so much memory, in the unit of
-# cost_of(): with Protego, up to 15 octets each. Some 1,400 files of 30 rules.
+# cost_of(): with Protego, up to 15 bytes each. Some 1,400 files of 30 rules.
 _ROOM = 2_000_000
 
 # Of so many origins and rules it is known that they were logged.
@@ -104,7 +104,7 @@ class ShadowParsers:
         self._recorder = recorder
         self._opinions = tuple(_Opinion(parser) for parser in settings.compare_with)
         self._feed = JsonLinesFeed(crawler, feed) if feed else None
-        #: By what was fetched: its octets, and whether they are cut.
+        #: By what was fetched: its bytes, and whether they are cut.
         self._files: OrderedDict[tuple[bytes, bool], _File] = OrderedDict()
         self._taken = 0
         #: What was logged, and what the feed says of it.
@@ -156,7 +156,7 @@ class ShadowParsers:
 
     def _file(self, origin: Origin, result: FetchResult) -> _File:
         """*result*, the robots.txt of *origin*, read by all parsers, once."""
-        # The hash of octets is worked out once.
+        # The hash of bytes is worked out once.
         key = (result.body, result.cut)
         file = self._files.get(key)
         if file is not None:

@@ -37,10 +37,10 @@ from scrapy_rep.policies.states import (
     state_of,
     stored,
 )
-from scrapy_rep.rep.cache_entry import CacheEntry
-from scrapy_rep.rep.freshness import shared_with, update
+from scrapy_rep.rep.caching.cache_entry import CacheEntry
+from scrapy_rep.rep.caching.freshness import shared_with, update
+from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.policy import Policy
-from scrapy_rep.rep.urls import Origin
 from scrapy_rep.stores.base import Lease, Store, pause, time_of
 from scrapy_rep.stores.open import open_store_with_breaker
 from scrapy_rep.tokens import header_sent_by_default

@@ -25,11 +25,11 @@ from scrapy_rep.policies.errors import describe, raised_in
 from scrapy_rep.policies.fetch_limiter import FetchLimiter
 from scrapy_rep.policies.headers import LOCATION, KeptHeaders, keep
 from scrapy_rep.policies.redirects import GiveUp, is_downgrade, may_authenticate, next_hop
-from scrapy_rep.rep.access import Failure, FetchResult, Headers
-from scrapy_rep.rep.cache_entry import CacheEntry
-from scrapy_rep.rep.freshness import of_lifetime, validators
+from scrapy_rep.rep.caching.access import Failure, FetchResult, Headers
+from scrapy_rep.rep.caching.cache_entry import CacheEntry
+from scrapy_rep.rep.caching.freshness import of_lifetime, validators
+from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.text import printable
-from scrapy_rep.rep.urls import Origin
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from scrapy_rep.rep.freshness import KEPT_HEADERS
+from scrapy_rep.rep.caching.freshness import KEPT_HEADERS
 
 #: Bytes of Content-Encoding that are read, and of all other headers together: 8 KiB.
 MAX_ENCODING = 1024

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import OrderedDict
 from itertools import chain
 
-from scrapy_rep.rep.access import FetchResult
+from scrapy_rep.rep.caching.access import FetchResult
+from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.policy import Policy
-from scrapy_rep.rep.urls import Origin
 
 #: Bytes that policies may take, by an estimate for each. What does not fit is in the store.
 MAX_BYTES = 20 * 2**20

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from scrapy import Request, signals
 
 from scrapy_rep.parsers.chain import CheckedRules, ParserChain
-from scrapy_rep.rep.access import Failure, FetchResult, access_result
-from scrapy_rep.rep.cache_entry import CacheEntry, Outage
+from scrapy_rep.rep.caching.access import Failure, FetchResult, access_result
+from scrapy_rep.rep.caching.cache_entry import CacheEntry, Outage
+from scrapy_rep.rep.caching.freshness import Evaluation, evaluate
 from scrapy_rep.rep.dialects import Access
-from scrapy_rep.rep.directives import Directives
-from scrapy_rep.rep.freshness import Evaluation, evaluate
+from scrapy_rep.rep.directives.directives import Directives
+from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.policy import Policy, Rules
-from scrapy_rep.rep.urls import Origin
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

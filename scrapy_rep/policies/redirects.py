@@ -12,8 +12,8 @@ from urllib.parse import urldefrag, urljoin, urlsplit
 
 from w3lib.url import safe_url_string
 
-from scrapy_rep.rep.access import Failure
-from scrapy_rep.rep.urls import InvalidURL, Origin
+from scrapy_rep.rep.caching.access import Failure
+from scrapy_rep.rep.parsing.urls import InvalidURL, Origin
 
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _SCHEMES = ("http", "https")

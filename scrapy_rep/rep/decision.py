@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
-from .agents import Agents
 from .dialects import RFC9309, Dialect
+from .parsing.agents import Agents
+from .parsing.urls import Origin, is_robots_txt
 from .policy import Policy
-from .urls import Origin, is_robots_txt
-from .verdict import Reason, Verdict, origin_or_verdict
+from .rules.verdict import Reason, Verdict, origin_or_verdict
 
 
 class Why(Enum):

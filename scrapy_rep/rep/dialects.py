@@ -84,18 +84,18 @@ class StatusRule:
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """One way to read robots.txt. Times are seconds, sizes octets."""
+    """One way to read robots.txt. Times are seconds, sizes bytes."""
 
     name: str
 
     # lines.py
-    #: Octets of a file that are read where nobody says otherwise, ``None`` for all.
+    #: Bytes of a file that are read where nobody says otherwise, ``None`` for all.
     max_size: int | None
     #: Decode a file that starts with a UTF-16 byte order mark.
     utf16: bool
-    #: Octets of a line that are read; what follows them is ignored.
+    #: Bytes of a line that are read; what follows them is ignored.
     max_line: int | None
-    #: The first NUL ends its line (C strings), instead of being an octet.
+    #: The first NUL ends its line (C strings), instead of being an byte.
     nul_ends_line: bool
     #: The typos and the missing colon that the reference library accepts.
     lenient_keys: bool
@@ -124,7 +124,7 @@ class Dialect:
     index_pages: bool
     #: ``/robots.txt`` itself is allowed whatever the rules say.
     robots_txt_allowed: bool
-    #: A rule without a value matches everything with no octet, and so is the
+    #: A rule without a value matches everything with no byte, and so is the
     #: deciding line where nothing longer matches. It never refuses.
     empty_rules_match: bool
 
@@ -200,7 +200,7 @@ GOOGLE = Dialect(
     name="google",
     max_size=None,
     utf16=False,
-    # robots.cc: a buffer of 2083 * 8 octets, the last one for the final NUL.
+    # robots.cc: a buffer of 2083 * 8 bytes, the last one for the final NUL.
     max_line=2083 * 8 - 1,
     nul_ends_line=True,
     lenient_keys=True,

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from .access import FetchResult
-from .agents import Agents
-from .cache_entry import CacheEntry, StoredResponse
+from .caching.access import FetchResult
+from .caching.cache_entry import CacheEntry, StoredResponse
 from .dialects import Access, Dialect, WhenUnreachable
-from .directives import Directives
-from .pace import Pace
-from .robotstxt import RobotsTxt
-from .urls import Origin, is_robots_txt
-from .verdict import Reason, Verdict
+from .directives.directives import Directives
+from .directives.pace import Pace
+from .parsing.agents import Agents
+from .parsing.urls import Origin, is_robots_txt
+from .rules.robotstxt import RobotsTxt
+from .rules.verdict import Reason, Verdict
 
 
 class Rules(Protocol):

@@ -1,4 +1,4 @@
-"""Untrusted octets as text for people.
+"""Untrusted bytes as text for people.
 
 RFC 9309 §3: the content of a robots.txt is untrusted. What it holds may be
 shown, but never with power over a terminal, a log file or a page.

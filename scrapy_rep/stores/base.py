@@ -14,12 +14,12 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any, NoReturn, Protocol
 
-from scrapy_rep.rep.access import Failure, FetchResult, Headers
-from scrapy_rep.rep.cache_entry import CacheEntry, Outage, StoredResponse
+from scrapy_rep.rep.caching.access import Failure, FetchResult, Headers
+from scrapy_rep.rep.caching.cache_entry import CacheEntry, Outage, StoredResponse
+from scrapy_rep.rep.parsing.urls import InvalidURL, Origin
 from scrapy_rep.rep.text import MAX_PRINTED, printable
-from scrapy_rep.rep.urls import InvalidURL, Origin
 
-#: Octets of all bodies of one origin together; entry with more are not kept.
+#: Bytes of all bodies of one origin together; entry with more are not kept.
 MAX_BODIES = 16 * 1024 * 1024
 #: Seconds that a lease lasts at most, whoever asks for how much.
 MAX_LEASE = 3600.0
@@ -29,7 +29,7 @@ MAX_LEASE = 3600.0
 KEPT_FOR = 60 * 86400.0
 
 _MAGIC = b"rep1"
-# Octets of the line of JSON: two results with all the headers that servers send.
+# Bytes of the line of JSON: two results with all the headers that servers send.
 _MAX_HEAD = 512 * 1024
 # The last second of the year 9999; later ones have no date.
 _MAX_TIME = 253_402_300_799.0
@@ -37,7 +37,7 @@ _MAX_COUNT = 1_000_000
 #: Seconds that a lease may have been taken in the future: one processor's clock to
 #: another's, and a clock that is put right gently.
 LEASE_CLOCK_SLACK = 5.0
-# Speed is worth more than the few octets that higher levels save.
+# Speed is worth more than the few bytes that higher levels save.
 _LEVEL = 1
 
 
@@ -173,11 +173,11 @@ async def pause(seconds: float) -> None:
         timer.cancel()
 
 
-# -- entry to octets ------------------------------------------------------------
+# -- entry to bytes ------------------------------------------------------------
 
 
 def encode(entry: CacheEntry) -> bytes:
-    """*entry* as octets.
+    """*entry* as bytes.
 
     Raises :exc:`ValueError` for entry that are too large to be kept.
     """
@@ -192,7 +192,7 @@ def encode(entry: CacheEntry) -> bytes:
         bodies += outage.result.body
     line = json.dumps(head, separators=(",", ":"), allow_nan=False).encode("ascii")
     if len(line) > _MAX_HEAD or len(bodies) > MAX_BODIES:
-        raise ValueError(f"too large to be kept: {len(line)} + {len(bodies)} octets")
+        raise ValueError(f"too large to be kept: {len(line)} + {len(bodies)} bytes")
     return _MAGIC + zlib.compress(b"%b\n%b" % (line, bodies), _LEVEL)
 
 
@@ -211,7 +211,7 @@ def _fields(result: FetchResult) -> tuple[Any, ...]:
     )
 
 
-# -- octets to entry ------------------------------------------------------------
+# -- bytes to entry ------------------------------------------------------------
 
 
 def decode(origin: Origin, value: object) -> CacheEntry:
@@ -259,19 +259,19 @@ def _decompressed(value: object) -> bytes:
 class _Bodies:
     """Bodies, one after the other."""
 
-    def __init__(self, octets: bytes) -> None:
-        self._octets = octets
+    def __init__(self, content: bytes) -> None:
+        self._bytes = content
         self._position = 0
 
     def take(self, size: int) -> bytes:
         start = self._position
         self._position += size
-        if self._position > len(self._octets):
+        if self._position > len(self._bytes):
             _refuse("a body is missing")
-        return self._octets[start : self._position]
+        return self._bytes[start : self._position]
 
     def finish(self) -> None:
-        if self._position != len(self._octets):
+        if self._position != len(self._bytes):
             _refuse("more than the bodies")
 
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 from twisted.internet.defer import CancelledError
 
-from scrapy_rep.rep.cache_entry import CacheEntry
+from scrapy_rep.rep.caching.cache_entry import CacheEntry
+from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.text import printable
-from scrapy_rep.rep.urls import Origin
 
 from .base import Claim, Lease, Store, StoreError
 

@@ -1,6 +1,6 @@
 """A store in memory: bounded, and gone when the process is.
 
-Kept as the octets that other stores keep, too: a fifth of what the objects take.
+Kept as the bytes that other stores keep, too: a fifth of what the objects take.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable
 
-from scrapy_rep.rep.cache_entry import CacheEntry
-from scrapy_rep.rep.urls import Origin
+from scrapy_rep.rep.caching.cache_entry import CacheEntry
+from scrapy_rep.rep.parsing.urls import Origin
 
 from .base import KEPT_FOR, MAX_LEASE, Claim, Lease, decode, encode, lease_holds, pause, time_of
 

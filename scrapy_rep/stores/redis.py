@@ -32,9 +32,9 @@ from typing import Any
 
 from redis.asyncio import Redis
 
-from scrapy_rep.rep.cache_entry import CacheEntry, Outage, StoredResponse
+from scrapy_rep.rep.caching.cache_entry import CacheEntry, Outage, StoredResponse
+from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.text import printable
-from scrapy_rep.rep.urls import Origin
 
 from .base import (
     KEPT_FOR,
@@ -55,7 +55,7 @@ from .redis_url import RedisUrl
 
 logger = logging.getLogger(__name__)
 
-#: Octets of a value; entry that take more are not kept. Everybody waits while
+#: Bytes of a value; entry that take more are not kept. Everybody waits while
 #: Redis hands out a large one.
 MAX_VALUE = 2 * 1024 * 1024
 

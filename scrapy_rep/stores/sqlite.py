@@ -22,9 +22,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
-from scrapy_rep.rep.cache_entry import CacheEntry
+from scrapy_rep.rep.caching.cache_entry import CacheEntry
+from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.text import printable
-from scrapy_rep.rep.urls import Origin
 
 from .base import (
     KEPT_FOR,
@@ -75,7 +75,7 @@ _APPLICATION_ID = 0x52455001
 # and where the ID stands.
 _MAGIC = b"SQLite format 3\0"
 _ID_AT = 68
-# Octets that the log keeps of the disk when it has been written back.
+# Bytes that the log keeps of the disk when it has been written back.
 _LOG_SIZE = 4 * 1024 * 1024
 # Rows to drop at a time, when the file is opened: a few milliseconds.
 _PRUNED = 500
@@ -518,8 +518,8 @@ def _number(db: sqlite3.Connection, sql: str) -> int:
     return int(db.execute(sql).fetchone()[0])
 
 
-def _text(octets: bytes) -> str:
-    return octets.decode("utf-8", "replace")
+def _text(raw: bytes) -> str:
+    return raw.decode("utf-8", "replace")
 
 
 def _use_log(db: sqlite3.Connection) -> None:

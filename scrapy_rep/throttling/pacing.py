@@ -21,8 +21,8 @@ from twisted.internet.defer import Deferred
 
 from scrapy_rep.engine import Engine
 from scrapy_rep.observers.stats import count
+from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.text import printable
-from scrapy_rep.rep.urls import Origin
 from scrapy_rep.settings import PacedBy
 from scrapy_rep.throttling.memory import MemoryBackend
 from scrapy_rep.throttling.throttle import Throttle
@@ -30,7 +30,7 @@ from scrapy_rep.throttling.throttle import Throttle
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-    from scrapy_rep.rep.directives import Directives
+    from scrapy_rep.rep.directives.directives import Directives
     from scrapy_rep.rep.policy import Policy
     from scrapy_rep.settings import RepSettings
     from scrapy_rep.throttling.backend import Backend

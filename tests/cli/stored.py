@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from scrapy_rep.rep.access import FetchResult
-from scrapy_rep.rep.cache_entry import CacheEntry, Outage, StoredResponse
-from scrapy_rep.rep.urls import Origin
+from scrapy_rep.rep.caching.access import FetchResult
+from scrapy_rep.rep.caching.cache_entry import CacheEntry, Outage, StoredResponse
+from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.stores.sqlite import SqliteStore
 from tests.stores.examples import DAY, HOUR, Clock, run
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from scrapy_rep.cli.servers import Asked, LoopbackServers, http_response
-from scrapy_rep.rep.urls import Origin
+from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.stores.sqlite import SqliteStore
 from tests.cli.running import Done, command, environment, from_json, in_a_terminal, robots
 from tests.cli.stored import DEFAULT, HOSTILE, RULES, copied, examples, failing, fill
@@ -157,7 +157,7 @@ def test_list_in_a_pipe(filled: Path) -> None:
     done = cache(filled, "list")
     assert (done.returncode, done.stderr) == (0, "")
     header, _, *lines = done.stdout.splitlines()
-    assert header.split() == ["origin", "standing", "access", "status", "age", "left", "octets"]
+    assert header.split() == ["origin", "standing", "access", "status", "age", "left", "bytes"]
     # But for times, which go on while the tests run.
     assert [" ".join(line.split()) for line in lines if "stale" in line or "fresh" in line] == [
         "https://fresh.example fresh successful 200 60 min 23 h 34",
@@ -194,10 +194,10 @@ def test_list_as_json(filled: Path) -> None:
         "standing": "fresh",
         "access": "successful",
         "status": 200,
-        "octets": len(RULES),
+        "bytes": len(RULES),
     }
     assert objects[5]["access"] is None
-    assert objects[4]["octets"] is None
+    assert objects[4]["bytes"] is None
 
 
 @pytest.mark.once
@@ -244,7 +244,7 @@ def test_show_in_a_pipe(tmp_path: Path) -> None:
     assert values["copy"] == "https://a.example/robots.txt"
     assert values["cache-control"] == "max-age=7200"
     assert values["etag"] == r'"\x1bv1"'
-    assert values["octets"] == str(len(HOSTILE))
+    assert values["bytes"] == str(len(HOSTILE))
     assert values["lifetime"] == "2 h"
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ \(60 min ago\)", values["fetched"])
     assert values["since"].endswith("(10 min ago)")

@@ -20,7 +20,7 @@ from scrapy_rep.cli.demo_sites import (
 )
 from scrapy_rep.cli.errors import PIPE_CLOSED
 from scrapy_rep.cli.servers import Asked, Site
-from scrapy_rep.rep.verdict import Reason, Verdict
+from scrapy_rep.rep.rules.verdict import Reason, Verdict
 from tests import forking
 from tests.cli.running import Done, command, environment
 

@@ -43,9 +43,9 @@ def test_line_by_line(capsys: pytest.CaptureFixture[str]) -> None:
     ]
     assert file.splitlines() == [
         "  1  User-agent: *         about us",
-        "  2  Disallow: /private/   matches, but 9 octets is less than 10",
-        "  3  Disallow: /private*x  matches, 10 octets, but of equals the one that allows wins",
-        "> 4  Allow: /private/x     decides: 10 octets",
+        "  2  Disallow: /private/   matches, but 9 bytes is less than 10",
+        "  3  Disallow: /private*x  matches, 10 bytes, but of equals the one that allows wins",
+        "> 4  Allow: /private/x     decides: 10 bytes",
         "  5  Disalow: /typo        does not match",
         '                           warning: The misspelling "Disalow" counts as Disallow here, '
         "not everywhere.",
@@ -55,7 +55,7 @@ def test_line_by_line(capsys: pytest.CaptureFixture[str]) -> None:
         "others here, not everywhere.",
         "  7",
         "  8  User-agent: Other",
-        "  9  Disallow: /private    would match, 8 octets, but is about others",
+        "  9  Disallow: /private    would match, 8 bytes, but is about others",
     ]
 
 
@@ -65,10 +65,10 @@ def test_the_first_match(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.partition("\n\n")[2].splitlines() == [
         "  1  User-agent: *        about us",
         "> 2  Disallow: /private/  decides: the first that matches",
-        "  4  Allow: /private/x    matches, 10 octets, but line 2 came first",
+        "  4  Allow: /private/x    matches, 10 bytes, but line 2 came first",
         "                          warning: This never decides: wherever it matches, line 2 "
         "wins, which says the opposite.",
-        "  9  Disallow: /private   would match, 8 octets, but is about others",
+        "  9  Disallow: /private   would match, 8 bytes, but is about others",
     ]
 
 

@@ -35,21 +35,21 @@ def test_every_hop(servers: LoopbackServers, tmp_path: Path, loop: str) -> None:
             "status": 301,
             "location": "/moved",
             "content_type": None,
-            "octets": 0,
+            "bytes": 0,
         },
         {
             "url": f"{site.url}/moved",
             "status": 302,
             "location": f"{rules.url}/rules",
             "content_type": None,
-            "octets": 0,
+            "bytes": 0,
         },
         {
             "url": f"{rules.url}/rules",
             "status": 200,
             "location": None,
             "content_type": "text/plain",
-            "octets": len(RULES),
+            "bytes": len(RULES),
         },
     ]
     assert value.pop("user_agent").startswith("Scrapy/")
@@ -82,8 +82,8 @@ def test_in_a_pipe(servers: LoopbackServers, tmp_path: Path) -> None:
     for line in (
         "  access      successful",
         "  lifetime    24 h",
-        f"  size        {len(body)} octets",
-        "  encoding    not UTF-8; octets are compared as they are",
+        f"  size        {len(body)} bytes",
+        "  encoding    not UTF-8; bytes are compared as they are",
         "  findings    0 errors, 1 warning, 0 notes",
     ):
         assert line in done.stdout.splitlines()
@@ -139,7 +139,7 @@ def test_the_body(servers: LoopbackServers, tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, RULES, b"")
     code, shown = in_a_terminal(tmp_path, "fetch", "--body", site.url)
     assert code == 2
-    assert "untrusted octets: not to a terminal" in shown
+    assert "untrusted bytes: not to a terminal" in shown
 
 
 @pytest.mark.once

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from scrapy_rep.cli.servers import LoopbackServers
-from scrapy_rep.rep.findings import FindingKind
+from scrapy_rep.rep.lint.findings import FindingKind
 from tests.cli.running import from_json, in_a_terminal, robots, run_in_process, type_in
 from tests.cli.sites import serve_rules, serve_status
 

@@ -47,7 +47,7 @@ def test_the_store_of_the_project(filled: Path) -> None:
     done = report(filled)
     page = read(filled / "robots.html")
     size = (filled / "robots.html").stat().st_size
-    assert done.stdout == f"robots.html: 6 origins, {size:,} octets\n"
+    assert done.stdout == f"robots.html: 6 origins, {size:,} bytes\n"
     assert (done.returncode, done.stderr) == (0, "")
     # By host; what only a crawl knows is left out.
     assert [row["standing"] for row in page.rows.values()] == [

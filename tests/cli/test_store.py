@@ -7,9 +7,9 @@ from typing import Any
 from scrapy.settings import Settings
 
 from scrapy_rep.cli.store import NewCrawl
-from scrapy_rep.rep.access import Failure, FetchResult
-from scrapy_rep.rep.cache_entry import CacheEntry, Outage
-from scrapy_rep.rep.urls import Origin
+from scrapy_rep.rep.caching.access import Failure, FetchResult
+from scrapy_rep.rep.caching.cache_entry import CacheEntry, Outage
+from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.settings import RepSettings
 from tests.cli.stored import copied, examples
 from tests.stores.examples import DAY, HOUR, NOON

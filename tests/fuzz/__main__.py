@@ -1,4 +1,4 @@
-"""Look for octets that a target does not stand: ``python -m tests.fuzz robots-txt``.
+"""Look for bytes that a target does not stand: ``python -m tests.fuzz robots-txt``.
 
 It begins with the seeds of :mod:`.targets` and what earlier runs came upon, which is
 kept in ``build/fuzz``. What is found is written there, too, and ``--replay FILE`` calls
@@ -29,7 +29,7 @@ def _targets() -> dict[str, Target]:
 
 
 def _fuzz(name: str, seconds: int) -> None:
-    """Call the target *name* with all octets that come to mind; does not return."""
+    """Call the target *name* with all bytes that come to mind; does not return."""
     import atheris
 
     with atheris.instrument_imports(include=["scrapy_rep"]):
@@ -54,7 +54,7 @@ def _fuzz(name: str, seconds: int) -> None:
 
 
 def _escaped(word: bytes) -> str:
-    return "".join(f"\\x{octet:02x}" for octet in word)
+    return "".join(f"\\x{byte:02x}" for byte in word)
 
 
 def main() -> None:

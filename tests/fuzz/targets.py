@@ -1,6 +1,6 @@
-"""What a fuzzer calls: each target takes any octets, and raises where something is wrong.
+"""What a fuzzer calls: each target takes any bytes, and raises where something is wrong.
 
-No target knows a fuzzer: whatever finds octets, here is what must be so of them.
+No target knows a fuzzer: whatever finds bytes, here is what must be so of them.
 """
 
 from __future__ import annotations
@@ -12,20 +12,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-from scrapy_rep.rep.access import FetchResult, access_result
-from scrapy_rep.rep.agents import (
-    EVERYONE,
-    check_token,
-    group_name,
-    names_among,
-    preferences,
-    token_of_user_agent,
-)
-from scrapy_rep.rep.cache_entry import CacheEntry, Outage, StoredResponse
-from scrapy_rep.rep.dialects import DIALECTS, Dialect, Naming
-from scrapy_rep.rep.differences import class_of_difference
-from scrapy_rep.rep.explain import explain
-from scrapy_rep.rep.freshness import (
+from scrapy_rep.rep.caching.access import FetchResult, access_result
+from scrapy_rep.rep.caching.cache_entry import CacheEntry, Outage, StoredResponse
+from scrapy_rep.rep.caching.freshness import (
     KEPT_HEADERS,
     LONGEST_RETRY_AFTER,
     Bounds,
@@ -35,15 +24,26 @@ from scrapy_rep.rep.freshness import (
     update,
     validators,
 )
-from scrapy_rep.rep.groups import groups_about
-from scrapy_rep.rep.lines import Field, split_lines
-from scrapy_rep.rep.matching import Rule
-from scrapy_rep.rep.robotstxt import RobotsTxt
-from scrapy_rep.rep.urls import Origin, path_to_match
-from scrapy_rep.rep.verdict import Reason
+from scrapy_rep.rep.dialects import DIALECTS, Dialect, Naming
+from scrapy_rep.rep.parsing.agents import (
+    EVERYONE,
+    check_token,
+    group_name,
+    names_among,
+    preferences,
+    token_of_user_agent,
+)
+from scrapy_rep.rep.parsing.groups import groups_about
+from scrapy_rep.rep.parsing.lines import Field, split_lines
+from scrapy_rep.rep.parsing.urls import Origin, path_to_match
+from scrapy_rep.rep.rules.differences import class_of_difference
+from scrapy_rep.rep.rules.explain import explain
+from scrapy_rep.rep.rules.matching import Rule
+from scrapy_rep.rep.rules.robotstxt import RobotsTxt
+from scrapy_rep.rep.rules.verdict import Reason
 from scrapy_rep.stores.base import UnreadableValue, decode, encode
 from tests.rep.generated_files import SEED_SIZE, generated
-from tests.rep.plain_matcher import plain_decide
+from tests.rep.rules.plain_matcher import plain_decide
 
 _ORIGIN = Origin("https", "example.com", 443)
 # To try all rules one by one takes rules times pattern times path.
@@ -55,12 +55,12 @@ _MAGIC = b"rep1"
 
 @dataclass(frozen=True)
 class Target:
-    """*check* takes any octets; *seeds* are some to begin with, *words* are found in many."""
+    """*check* takes any bytes; *seeds* are some to begin with, *words* are found in many."""
 
     check: Callable[[bytes], None]
     seeds: Sequence[bytes]
     words: Sequence[bytes] = ()
-    #: Octets of an input at most.
+    #: Bytes of an input at most.
     longest: int = 4096
 
 
@@ -101,7 +101,7 @@ def check_file(dialect: Dialect, body: bytes, url: bytes, agents: Sequence[str])
 
 
 def _check_answers(robots: RobotsTxt, url: bytes, agents: Sequence[str], allowed: bool) -> None:
-    """Whatever was asked before, and whether as octets or as text, it is *allowed* or not."""
+    """Whatever was asked before, and whether as bytes or as text, it is *allowed* or not."""
     spellings: list[bytes | str] = [url]
     with suppress(UnicodeDecodeError):
         spellings.append(url.decode())
@@ -145,7 +145,7 @@ def _check_rest(robots: RobotsTxt, agents: Sequence[str]) -> None:
 
 
 def user_agent(data: bytes) -> None:
-    """A User-Agent header, and the same octets in a user-agent line."""
+    """A User-Agent header, and the same bytes in a user-agent line."""
     for header in (data.decode("latin-1"), data.decode("utf-8", "replace")):
         token = token_of_user_agent(header)
         if token is not None:
@@ -194,9 +194,9 @@ def headers(data: bytes) -> None:
             _check_facts(known, times.now)
 
 
-def _time(octets: bytes) -> float:
+def _time(data: bytes) -> float:
     """Any time that a store may hold, to the minute."""
-    return min(60.0 * int.from_bytes(octets, "big"), 253_402_300_799.0)
+    return min(60.0 * int.from_bytes(data, "big"), 253_402_300_799.0)
 
 
 def _check_facts(known: CacheEntry, now: float) -> None:

@@ -20,5 +20,5 @@ def test_a_seed_holds(name: str, seed: bytes) -> None:
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_a_target_stands_next_to_nothing(name: str) -> None:
-    for octets in (b"", b"\0", b"\n", b"\n\n\n", b"\xff" * 64):
-        TARGETS[name].check(octets)
+    for data in (b"", b"\0", b"\n", b"\n\n\n", b"\xff" * 64):
+        TARGETS[name].check(data)

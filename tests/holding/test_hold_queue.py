@@ -19,7 +19,7 @@ from scrapy_rep.exceptions import CrawlStopping
 from scrapy_rep.holding.concurrency import LOOK, ConcurrencyLimit
 from scrapy_rep.holding.hold_queue import PER_ORIGIN, HeldRequest, HoldQueue
 from scrapy_rep.holding.returns import Arrival
-from scrapy_rep.rep.urls import Origin
+from scrapy_rep.rep.parsing.urls import Origin
 from tests.holding.engines import ManualEngine, ManualLoop
 
 FIRST, AGAIN, COMPONENT = Arrival.FIRST, Arrival.FROM_SCHEDULER, Arrival.FROM_COMPONENT

@@ -7,7 +7,7 @@ import logging
 import pytest
 
 from scrapy_rep.holding.progress import Progress
-from scrapy_rep.rep.urls import Origin
+from scrapy_rep.rep.parsing.urls import Origin
 
 SLOW, OTHER = Origin.of("http://slow.example/"), Origin.of("http://other.example/")
 

@@ -38,14 +38,14 @@ SETUPS: dict[str, dict[str, Any]] = {
 
 
 def peak_memory() -> int:
-    """The most memory this process has had so far, in octets."""
+    """The most memory this process has had so far, in bytes."""
     status = Path("/proc/self/status")
     if status.exists():
         # On Linux, ru_maxrss has in it what the parent had when it started us.
         lines = status.read_text().splitlines()
         (peak,) = (line.split()[1] for line in lines if line.startswith("VmHWM:"))
         return int(peak) * 1024
-    # Octets on macOS.
+    # Bytes on macOS.
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 

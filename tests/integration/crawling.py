@@ -68,7 +68,7 @@ class Job:
     spider: dict[str, Any] = field(default_factory=dict)
     warm_up: list[str] = field(default_factory=list)
     own_parser_fails: bool = False
-    #: Octets that no file may grow beyond, 0 for no limit.
+    #: Bytes that no file may grow beyond, 0 for no limit.
     file_limit: int = 0
     #: Waits for who holds a lock on a busy machine, who is slow and does not hang.
     is_patient: bool = False
@@ -130,14 +130,14 @@ async def reset(asked: Asked, writer: asyncio.StreamWriter) -> None:
     writer.transport.abort()
 
 
-def drip(octets: bytes, every: float) -> Answer:
-    """Headers at once, then one octet at a time, for good."""
+def drip(data: bytes, every: float) -> Answer:
+    """Headers at once, then one byte at a time, for good."""
 
     async def answer(asked: Asked, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
         while True:
-            for octet in octets:
-                writer.write(bytes([octet]))
+            for byte in data:
+                writer.write(bytes([byte]))
                 await writer.drain()
                 await asyncio.sleep(every)
 

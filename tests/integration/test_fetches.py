@@ -19,7 +19,7 @@ from scrapy_rep.cli.servers import Answer, Asked, LoopbackServers, Site, http_re
 from scrapy_rep.holding.concurrency import ConcurrencyLimit
 from scrapy_rep.policies.cache import PolicyCache
 from scrapy_rep.policies.download import Budget, Download, clock_stopped
-from scrapy_rep.rep.urls import Origin
+from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.settings import RepSettings
 from scrapy_rep.stores.base import pause
 from tests.conditions import until

@@ -81,7 +81,7 @@ def test_the_first_500_kib_are_used_and_nothing_else(
     assert result.robots_bytes < MEGABYTE
     assert result.memory_growth < 30 * MEGABYTE
     (line,) = result.our_log()
-    assert "more than 512000 octets" in line
+    assert "more than 512000 bytes" in line
 
 
 @pytest.mark.clause("RFC 9309 2.5-2")

@@ -18,8 +18,8 @@ from twisted.internet.defer import Deferred
 from scrapy_rep import Access, Reason, RepMiddleware, Verdict
 from scrapy_rep.cli.servers import Answer, Asked, LoopbackServers, Site, http_response
 from scrapy_rep.policies.cache import PolicyCache
+from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.policy import Policy
-from scrapy_rep.rep.urls import Origin
 from scrapy_rep.stores.base import pause
 from tests.integration.crawling import RULES, ok, redirect, reset, site
 from tests.integration.test_in_process import (

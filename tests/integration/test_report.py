@@ -17,7 +17,7 @@ from scrapy_rep.observers.report.file import takes
 from scrapy_rep.observers.report.model import Disagreement
 from scrapy_rep.observers.report.recorder import Recorder
 from scrapy_rep.observers.report.seen import MAX_EXAMPLES, MAX_NEWS
-from scrapy_rep.rep.access import FetchResult
+from scrapy_rep.rep.caching.access import FetchResult
 from scrapy_rep.rep.policy import Policy
 from tests.integration.crawling import RULES, Job, ok, pages, site
 from tests.integration.test_in_process import HOUR, ScriptedSpider, crawl

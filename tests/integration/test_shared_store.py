@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from scrapy_rep.cli.servers import Answer, Asked, LoopbackServers, Site, http_response
-from scrapy_rep.rep.cache_entry import CacheEntry
+from scrapy_rep.rep.caching.cache_entry import CacheEntry
 from scrapy_rep.stores.sqlite import SqliteStore
 from tests.integration.crawling import PAGE, Crawl, Job, ok, pages
 from tests.stores.examples import DAY, is_whole, look, run, run_all

@@ -17,7 +17,7 @@ import pytest_twisted
 from scrapy_rep import Verdict
 from scrapy_rep.cli.servers import Asked, LoopbackServers, Site, http_response
 from scrapy_rep.policies.cache import steady
-from scrapy_rep.rep.urls import Origin
+from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.stores.sqlite import MIGRATIONS, SqliteStore
 from tests.integration.crawling import RULES, Crawl, Job, ok, pages, site
 from tests.integration.test_in_process import HOUR, NOON, ScriptedSpider, crawl, robots_count

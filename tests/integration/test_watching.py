@@ -11,7 +11,7 @@ from scrapy import Request, signals
 
 from scrapy_rep import Policy, Reason, Verdict
 from scrapy_rep.cli.servers import LoopbackServers
-from scrapy_rep.rep.access import FetchResult
+from scrapy_rep.rep.caching.access import FetchResult
 from scrapy_rep.rep.dialects import Access
 from tests.integration.crawling import ok, reset, site
 from tests.integration.test_in_process import ScriptedSpider, crawl

@@ -16,8 +16,8 @@ from packaging.version import Version
 from scrapy_rep import Verdict
 from scrapy_rep.cli.servers import LoopbackServers, http_response
 from scrapy_rep.parsers.chain import ParserChain
-from scrapy_rep.rep.access import FetchResult
-from scrapy_rep.rep.urls import Origin
+from scrapy_rep.rep.caching.access import FetchResult
+from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.settings import RepSettings
 from tests.integration.crawling import ok, site
 from tests.integration.http2_server import http2_site

@@ -32,7 +32,7 @@ from mutmut.state import state
 
 _COPY = Path("build", "mutation")
 _FILES = [
-    *sorted(Path("scrapy_rep", "rep").glob("*.py")),
+    *sorted(Path("scrapy_rep", "rep").rglob("*.py")),
     *(Path("scrapy_rep", "policies", f"{name}.py") for name in ("states", "memory", "redirects")),
     Path("scrapy_rep", "policies", "headers.py"),
     Path("scrapy_rep", "throttling", "throttle.py"),

@@ -135,7 +135,7 @@ class CannotBeWritten(Storage):
 
 
 class _Full(BytesIO):
-    def write(self, octets: Any) -> int:
+    def write(self, data: Any) -> int:
         _fail()
 
 

@@ -10,8 +10,8 @@ from scrapy.crawler import Crawler
 
 from scrapy_rep.observers import matching_limit
 from scrapy_rep.observers.matching_limit import MatchingLimit
-from scrapy_rep.rep.matching import MOST_PIECES
 from scrapy_rep.rep.policy import Policy
+from scrapy_rep.rep.rules.matching import MOST_PIECES
 from tests.policy_examples import NOON, with_rules
 
 RULES = "\n".join(f"Disallow: /*abcd*{number:03x}" for number in range(MOST_PIECES // 2 + 1))

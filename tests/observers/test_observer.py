@@ -9,9 +9,9 @@ from scrapy import Request, Spider
 from scrapy.crawler import Crawler
 
 from scrapy_rep.observers.observer import Observers
-from scrapy_rep.rep.access import FetchResult
+from scrapy_rep.rep.caching.access import FetchResult
 from scrapy_rep.rep.policy import Policy
-from scrapy_rep.rep.verdict import Reason, Verdict
+from scrapy_rep.rep.rules.verdict import Reason, Verdict
 from tests.policy_examples import with_rules
 
 POLICY = with_rules(b"")

@@ -11,7 +11,7 @@ from scrapy.crawler import Crawler
 from scrapy_rep.observers import summary
 from scrapy_rep.observers.summary import Refusals, Summary
 from scrapy_rep.rep.policy import Policy
-from scrapy_rep.rep.verdict import Reason, Verdict
+from scrapy_rep.rep.rules.verdict import Reason, Verdict
 from tests.policy_examples import NOON, unreachable, with_rules
 
 BODY = b"User-agent: *\nDisallow: /a\nDisallow: /b\n"

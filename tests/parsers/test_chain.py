@@ -16,10 +16,10 @@ from scrapy.statscollectors import MemoryStatsCollector
 from scrapy_rep.exceptions import ConfigurationError
 from scrapy_rep.parser import RepRobotParser
 from scrapy_rep.parsers.chain import ParserChain
-from scrapy_rep.rep.access import FetchResult
-from scrapy_rep.rep.robotstxt import RobotsTxt
-from scrapy_rep.rep.urls import Origin
-from scrapy_rep.rep.verdict import Reason, Verdict
+from scrapy_rep.rep.caching.access import FetchResult
+from scrapy_rep.rep.parsing.urls import Origin
+from scrapy_rep.rep.rules.robotstxt import RobotsTxt
+from scrapy_rep.rep.rules.verdict import Reason, Verdict
 from scrapy_rep.settings import RepSettings
 
 ORIGIN = Origin.of("https://example.com/")
@@ -228,7 +228,7 @@ def test_the_log_says_what_to_report(caplog: pytest.LogCaptureFixture) -> None:
         f"{__name__}.RaisesWhenAsked failed on https://example.com/robots.txt (RuntimeError: "
         "cannot answer) when asked about https://example.com/private for ExampleBot, OtherBot; "
         "another parser is asked, or the origin refused. Please report this to the parser's "
-        f"authors, with the file ({len(BODY)} octets, SHA-256 {sha256(BODY).hexdigest()}), "
+        f"authors, with the file ({len(BODY)} bytes, SHA-256 {sha256(BODY).hexdigest()}), "
         f"REP_DIALECT (rfc9309) and versions (scrapy-rep {version('scrapy-rep')}, Scrapy "
         f"{version('Scrapy')}, Protego {version('Protego')})."
     )
@@ -288,7 +288,7 @@ def test_a_hostile_body_goes_to_ours_alone(caplog: pytest.LogCaptureFixture) -> 
     assert reading.stats == {"too_costly_count": 2}
     assert len(warnings(caplog)) == 2
     assert "NeverAsked is not asked about https://example.com/robots.txt" in warnings(caplog)[0]
-    assert "100,000 octets" in warnings(caplog)[0]
+    assert "100,000 bytes" in warnings(caplog)[0]
 
 
 def test_an_origin_with_a_hostile_body_that_ours_fails_on_is_refused(

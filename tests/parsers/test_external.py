@@ -12,7 +12,7 @@ from scrapy.robotstxt import ProtegoRobotParser, PythonRobotParser, RobotParser
 
 from scrapy_rep.parsers.external import MAX_COST, ExternalRules, too_costly
 from scrapy_rep.rep.dialects import GOOGLE, RFC9309
-from scrapy_rep.rep.verdict import Reason
+from scrapy_rep.rep.rules.verdict import Reason
 
 BODY = b"User-agent: ExampleBot\nDisallow: /private\nCrawl-delay: 3\n"
 PAGE = "https://example.com/private"
@@ -78,7 +78,7 @@ HOSTILE = {
     "rules that look like agents": agents(1500) + rules(1500, start=b"Disallow: /user"),
     "lines that end in form feeds": agents(2000, b"\f") + rules(2000, b"\f"),
     "lines that end as Unicode's do": agents(1500, b"\xe2\x80\xa8") + rules(1500, b"\xc2\x85"),
-    "keys with octets that are dropped": agents(1500, key=b"us\xffer-agent:") + rules(1500),
+    "keys with bytes that are dropped": agents(1500, key=b"us\xffer-agent:") + rules(1500),
     "agents between sitemaps": agents(1000, b"\nSitemap: /allow\n") + rules(1500),
     "agents between lines without a colon": agents(1000, b"\nallowed\n") + rules(1500),
     "agents without a colon": agents(1500, key=b"user agent ") + rules(1500),
@@ -92,7 +92,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("body", HOSTILE.values(), ids=HOSTILE.keys())
 def test_a_hostile_body_is_too_costly(body: bytes) -> None:
-    assert too_costly(body) == "reading it would cost more than 100,000 octets' worth"
+    assert too_costly(body) == "reading it would cost more than 100,000 bytes' worth"
 
 
 @pytest.mark.parametrize(

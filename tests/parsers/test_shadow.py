@@ -22,7 +22,7 @@ from scrapy_rep.parsers.external import ExternalRules
 from scrapy_rep.parsers.shadow import ShadowParsers, in_sample
 from scrapy_rep.rep.dialects import RFC9309
 from scrapy_rep.rep.policy import Policy
-from scrapy_rep.rep.verdict import Reason, Verdict
+from scrapy_rep.rep.rules.verdict import Reason, Verdict
 from scrapy_rep.settings import RepSettings
 from tests.policy_examples import NOON, unreachable, with_rules
 
@@ -124,7 +124,7 @@ def test_whether_a_parser_agrees_is_counted() -> None:
     }
 
 
-def test_a_parser_gets_the_octets_that_decided_once_and_our_first_token() -> None:
+def test_a_parser_gets_the_bytes_that_decided_once_and_our_first_token() -> None:
     compared = Compared(AllowsAll)
     cut = BODY + b"Disallow: /half of a li"
     compared.decide(with_rules(cut, cut=True), "/yes", "/yes/2")

@@ -13,7 +13,7 @@ from scrapy.settings import Settings
 
 from scrapy_rep.parsers.wire import TARGETS, Wire, is_rewritten, sent_targets, url_paths
 from scrapy_rep.rep.dialects import RFC9309
-from scrapy_rep.rep.urls import path_to_match
+from scrapy_rep.rep.parsing.urls import path_to_match
 from tests.integration.odd_urls import odd_paths
 
 SITE = "https://a.example"

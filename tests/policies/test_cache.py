@@ -21,11 +21,11 @@ from scrapy_rep.holding.concurrency import ConcurrencyLimit
 from scrapy_rep.policies.cache import PolicyCache
 from scrapy_rep.policies.fetcher import Fetched
 from scrapy_rep.policies.states import State
-from scrapy_rep.rep.access import Failure, FetchResult
-from scrapy_rep.rep.cache_entry import CacheEntry, StoredResponse
+from scrapy_rep.rep.caching.access import Failure, FetchResult
+from scrapy_rep.rep.caching.cache_entry import CacheEntry, StoredResponse
 from scrapy_rep.rep.dialects import Access
+from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.policy import Policy
-from scrapy_rep.rep.urls import Origin
 from scrapy_rep.settings import RepSettings
 from scrapy_rep.stores.base import Claim, Lease, pause
 from scrapy_rep.stores.memory import MemoryStore

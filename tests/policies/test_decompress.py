@@ -132,7 +132,7 @@ class TestGzipMembers:
         assert decompress(gzip.compress(TEXT) * 3, ["gzip"], 40, cut=False) == (TEXT * 2)[:40]
 
     def test_no_more_than_a_hundred_are_read(self) -> None:
-        # Each may be a few octets that stand for none.
+        # Each may be a few bytes that stand for none.
         body = gzip.compress(b"a") * 99 + gzip.compress(TEXT)
         assert decompress(body, ["gzip"], LIMIT, cut=False) == b"a" * 99 + TEXT
         # What is in the last one may refuse something.

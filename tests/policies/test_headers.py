@@ -7,10 +7,10 @@ from collections.abc import Callable
 import pytest
 
 from scrapy_rep.policies.headers import MAX_ENCODING, MAX_OTHERS, KeptHeaders, keep
-from scrapy_rep.rep.access import FetchResult
-from scrapy_rep.rep.cache_entry import StoredResponse
+from scrapy_rep.rep.caching.access import FetchResult
+from scrapy_rep.rep.caching.cache_entry import StoredResponse
+from scrapy_rep.rep.caching.freshness import Bounds, lifetime
 from scrapy_rep.rep.dialects import RFC9309
-from scrapy_rep.rep.freshness import Bounds, lifetime
 
 NO_CACHE = ("cache-control", "no-cache")
 

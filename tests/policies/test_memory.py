@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from scrapy_rep.policies.memory import MAX_BYTES, PolicyMemory, bytes_of
-from scrapy_rep.rep.access import FetchResult
+from scrapy_rep.rep.caching.access import FetchResult
+from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.policy import Policy
-from scrapy_rep.rep.urls import Origin
 from tests.policy_examples import unreachable, with_rules
 
 

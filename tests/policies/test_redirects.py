@@ -11,8 +11,8 @@ from scrapy_rep.policies.redirects import (
     may_authenticate,
     next_hop,
 )
-from scrapy_rep.rep.access import Failure
-from scrapy_rep.rep.urls import Origin
+from scrapy_rep.rep.caching.access import Failure
+from scrapy_rep.rep.parsing.urls import Origin
 
 FIRST = "https://example.com/robots.txt"
 

@@ -20,8 +20,8 @@ from scrapy_rep.policies.states import (
     state_of,
     stored,
 )
+from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.policy import Policy
-from scrapy_rep.rep.urls import Origin
 from scrapy_rep.stores.base import MAX_LEASE, Lease
 from tests.policy_examples import NOON, unreachable, with_rules
 

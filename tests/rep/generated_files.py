@@ -1,8 +1,8 @@
-"""Files, agents and URLs that look for trouble, each made of a string of octets.
+"""Files, agents and URLs that look for trouble, each made of a string of bytes.
 
-Whoever has the octets has the file: Hypothesis draws and shrinks them, a
-seeded generator makes them for ``benchmarks/conformance.py``. Each octet is
-one choice; zeros, and the end of the octets, choose the least of everything.
+Whoever has the bytes has the file: Hypothesis draws and shrinks them, a
+seeded generator makes them for ``benchmarks/conformance.py``. Each byte is
+one choice; zeros, and the end of the bytes, choose the least of everything.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import codecs
 from collections.abc import Sequence
 from typing import NamedTuple, TypeVar
 
-#: So many octets make the largest file.
+#: So many bytes make the largest file.
 SEED_SIZE = 288
-#: Octets that the reference library reads of a line; lengths around it are chosen on purpose.
+#: Bytes that the reference library reads of a line; lengths around it are chosen on purpose.
 MAX_LINE = 2083 * 8 - 1
 
 _T = TypeVar("_T")
@@ -74,13 +74,13 @@ class Generated(NamedTuple):
 
 
 class _Choices:
-    """*seed*, octet by octet."""
+    """*seed*, byte by byte."""
 
     def __init__(self, seed: bytes) -> None:
-        self._octets = iter(seed)
+        self._bytes = iter(seed)
 
     def below(self, limit: int) -> int:
-        return next(self._octets, 0) % limit
+        return next(self._bytes, 0) % limit
 
     def one(self, options: Sequence[_T]) -> _T:
         return options[self.below(len(options))]
@@ -90,7 +90,7 @@ class _Choices:
 
 
 def generated(seed: bytes) -> Generated:
-    """The file, URLs and agents that *seed*, up to :data:`SEED_SIZE` octets, stands for."""
+    """The file, URLs and agents that *seed*, up to :data:`SEED_SIZE` bytes, stands for."""
     choices = _Choices(seed)
     mark, first = choices.one(_MARKS), choices.one(_FIRST)
     lines = [_line(choices) for _ in range(choices.below(13))]

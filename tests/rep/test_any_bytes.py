@@ -9,15 +9,15 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from scrapy_rep.rep.dialects import DIALECTS, KOSTER1996, Dialect
-from scrapy_rep.rep.robotstxt import RobotsTxt
-from scrapy_rep.rep.verdict import Reason
+from scrapy_rep.rep.rules.robotstxt import RobotsTxt
+from scrapy_rep.rep.rules.verdict import Reason
 from tests.fuzz.targets import check_file
 
 ANY_DIALECT = pytest.mark.parametrize("dialect", DIALECTS.values(), ids=lambda d: d.name)
 
 # Every byte that text formats give a meaning to, as it is and percent-encoded.
-_CONTROLS = [bytes([octet]) for octet in (*range(0x21), 0x7F, 0x80, 0x85, 0xA0, 0xFF)]
-_ENCODED = [b"%%%02X" % octet for octet in range(0x21)] + [b"%7F", b"%C2%85", b"%E2%80%A8"]
+_CONTROLS = [bytes([byte]) for byte in (*range(0x21), 0x7F, 0x80, 0x85, 0xA0, 0xFF)]
+_ENCODED = [b"%%%02X" % byte for byte in range(0x21)] + [b"%7F", b"%C2%85", b"%E2%80%A8"]
 _LITERAL = [b"/", b"a", b"*", b"$", b"?", b"%", b"/../", b"/index.html", b"index.htm", b"#", b"\\"]
 _PATTERN_PIECES = st.sampled_from(_ENCODED) | st.sampled_from(_CONTROLS) | st.sampled_from(_LITERAL)
 _PATTERNS = st.lists(_PATTERN_PIECES, max_size=6).map(lambda pieces: b"/" + b"".join(pieces))

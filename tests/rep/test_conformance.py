@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from scrapy_rep.rep.dialects import GOOGLE, RFC9309
-from scrapy_rep.rep.robotstxt import RobotsTxt
+from scrapy_rep.rep.rules.robotstxt import RobotsTxt
 
 CONFORMANCE = Path(__file__).parents[2].resolve().parent / "shared" / "conformance"
 SPECIFICATION = CONFORMANCE / "spec-test-correctness.json"

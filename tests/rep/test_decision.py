@@ -8,7 +8,7 @@ import pytest
 
 from scrapy_rep.rep.decision import Admit, Hold, RequestFacts, Why, decide, verdict_now
 from scrapy_rep.rep.dialects import KOSTER1994
-from scrapy_rep.rep.verdict import Reason
+from scrapy_rep.rep.rules.verdict import Reason
 from tests.decision_cases import (
     AGENTS,
     CASES,

@@ -6,12 +6,12 @@ import codecs
 
 import pytest
 
-from scrapy_rep.rep.access import FetchResult
-from scrapy_rep.rep.cache_entry import CacheEntry, Outage, StoredResponse
+from scrapy_rep.rep.caching.access import FetchResult
+from scrapy_rep.rep.caching.cache_entry import CacheEntry, Outage, StoredResponse
+from scrapy_rep.rep.caching.freshness import Bounds, evaluate
 from scrapy_rep.rep.dialects import DIALECTS, GOOGLE, Access
-from scrapy_rep.rep.freshness import Bounds, evaluate
-from scrapy_rep.rep.robotstxt import RobotsTxt
-from scrapy_rep.rep.urls import Origin
+from scrapy_rep.rep.parsing.urls import Origin
+from scrapy_rep.rep.rules.robotstxt import RobotsTxt
 
 SITE = "http://example.com"
 ALL = ["rfc9309", "google", "koster1996", "koster1994"]
@@ -24,10 +24,10 @@ NEW = ["rfc9309", "google"]
 
 def refusing(body: str | bytes, path: str, agent: str = "ExampleBot") -> list[str]:
     """The dialects in which *body* refuses *path* to *agent*."""
-    octets = body if isinstance(body, bytes) else body.encode()
+    data = body if isinstance(body, bytes) else body.encode()
     found = []
     for name, dialect in DIALECTS.items():
-        robots = RobotsTxt.parse(octets, dialect)
+        robots = RobotsTxt.parse(data, dialect)
         verdict = robots.verdict(f"{SITE}{path}", agent)
         assert robots.allowed(f"{SITE}{path}", agent) is verdict.allowed
         if not verdict.allowed:

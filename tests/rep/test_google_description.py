@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_rep.rep.access import FetchResult
-from scrapy_rep.rep.cache_entry import CacheEntry, Outage
+from scrapy_rep.rep.caching.access import FetchResult
+from scrapy_rep.rep.caching.cache_entry import CacheEntry, Outage
+from scrapy_rep.rep.caching.freshness import Bounds, evaluate
 from scrapy_rep.rep.dialects import GOOGLE, Access
-from scrapy_rep.rep.freshness import Bounds, evaluate
-from scrapy_rep.rep.robotstxt import RobotsTxt
-from scrapy_rep.rep.urls import Origin
-from scrapy_rep.rep.verdict import Reason
+from scrapy_rep.rep.parsing.urls import Origin
+from scrapy_rep.rep.rules.robotstxt import RobotsTxt
+from scrapy_rep.rep.rules.verdict import Reason
 
 SITE = "https://example.com"
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_rep.rep.access import Failure, FetchResult, access_result
+from scrapy_rep.rep.caching.access import Failure, FetchResult, access_result
 from scrapy_rep.rep.dialects import KOSTER1994, Access
-from scrapy_rep.rep.robotstxt import RobotsTxt
-from scrapy_rep.rep.verdict import Reason, Verdict
+from scrapy_rep.rep.rules.robotstxt import RobotsTxt
+from scrapy_rep.rep.rules.verdict import Reason, Verdict
 
 
 def verdict(body: str, path: str, agent: str = "cybermapper") -> Verdict:

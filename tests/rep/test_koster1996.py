@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_rep.rep.access import Failure, FetchResult, access_result
-from scrapy_rep.rep.agents import token_of_user_agent
+from scrapy_rep.rep.caching.access import Failure, FetchResult, access_result
 from scrapy_rep.rep.dialects import KOSTER1996, Access
-from scrapy_rep.rep.robotstxt import RobotsTxt
-from scrapy_rep.rep.urls import Origin
-from scrapy_rep.rep.verdict import Reason, Verdict
+from scrapy_rep.rep.parsing.agents import token_of_user_agent
+from scrapy_rep.rep.parsing.urls import Origin
+from scrapy_rep.rep.rules.robotstxt import RobotsTxt
+from scrapy_rep.rep.rules.verdict import Reason, Verdict
 
 
 def verdict(body: str, path: str, agent: str = "webcrawler") -> Verdict:
@@ -130,7 +130,7 @@ def test_the_table_of_path_comparisons(record_path: str, url_path: str, matches:
 @pytest.mark.parametrize(
     ("record_path", "url_path", "matches"),
     [
-        # "every octet in the path portion ... %xx ... is unencoded prior to comparison".
+        # "every byte in the path portion ... %xx ... is unencoded prior to comparison".
         ("/a<d", "/a%3Cd", True),
         ("/a%3Cd", "/a<d", True),
         ("/a%3Fb", "/a%3fb", True),
@@ -146,7 +146,7 @@ def test_the_table_of_path_comparisons(record_path: str, url_path: str, matches:
         ("/a%252Fb", "/a%252fb", False),
         ("/a%252Fb", "/a%252Fb", True),
         ("/%2561", "/a", False),
-        # Paths are compared octet by octet: case counts.
+        # Paths are compared byte by byte: case counts.
         ("/tmp", "/TMP", False),
         # No wildcards: "*" and "$" are characters ("'*' is legal in a URL path").
         ("/*.gif", "/a.gif", False),

@@ -6,17 +6,18 @@ from dataclasses import replace
 
 import pytest
 
-from scrapy_rep.rep.access import FetchResult
-from scrapy_rep.rep.cache_entry import CacheEntry, Outage, StoredResponse
+from scrapy_rep.rep.caching.access import FetchResult
+from scrapy_rep.rep.caching.cache_entry import CacheEntry, Outage, StoredResponse
 from scrapy_rep.rep.dialects import GOOGLE, RFC9309, Access, Dialect, WhenUnreachable
-from scrapy_rep.rep.directives import Directives, HonouredDirectives
-from scrapy_rep.rep.lines import Field
-from scrapy_rep.rep.pace import Pace
+from scrapy_rep.rep.directives.directives import Directives, HonouredDirectives
+from scrapy_rep.rep.directives.pace import Pace
+from scrapy_rep.rep.parsing.agents import AgentLine
+from scrapy_rep.rep.parsing.lines import Field
+from scrapy_rep.rep.parsing.records import ContentUse
+from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.policy import Policy, Rules
-from scrapy_rep.rep.records import ContentUse
-from scrapy_rep.rep.robotstxt import RobotsTxt
-from scrapy_rep.rep.urls import Origin
-from scrapy_rep.rep.verdict import AgentLine, Reason
+from scrapy_rep.rep.rules.robotstxt import RobotsTxt
+from scrapy_rep.rep.rules.verdict import Reason
 
 ORIGIN = Origin.of("https://example.com/")
 COPY = StoredResponse(FetchResult(ORIGIN.robots_url, 999), 900.0, 1000.0)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from scrapy_rep.rep.dialects import DIALECTS
-from scrapy_rep.rep.robotstxt import RobotsTxt
+from scrapy_rep.rep.rules.robotstxt import RobotsTxt
 
 SPECIFICATION = (
     Path(__file__).parents[2].resolve().parent / "shared/specs/robots-1994-and-real-files.txt"

@@ -15,8 +15,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from scrapy_rep.rep.dialects import GOOGLE
-from scrapy_rep.rep.robotstxt import RobotsTxt
-from scrapy_rep.rep.verdict import Reason
+from scrapy_rep.rep.rules.robotstxt import RobotsTxt
+from scrapy_rep.rep.rules.verdict import Reason
 from tests.rep.generated_files import SEED_SIZE, Generated, generated
 from tests.rep.mutated_files import mutated
 from tests.rep.test_conformance import CORPUS

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_rep.rep.agents import token_of_user_agent
 from scrapy_rep.rep.dialects import RFC9309
-from scrapy_rep.rep.robotstxt import RobotsTxt
+from scrapy_rep.rep.parsing.agents import token_of_user_agent
+from scrapy_rep.rep.rules.robotstxt import RobotsTxt
 
 
 def matches(pattern: str, url: str) -> bool:

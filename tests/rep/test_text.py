@@ -1,4 +1,4 @@
-"""Untrusted octets as text for people."""
+"""Untrusted bytes as text for people."""
 
 from __future__ import annotations
 

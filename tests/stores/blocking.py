@@ -8,8 +8,8 @@ from collections.abc import AsyncIterator, Coroutine
 from types import TracebackType
 from typing import Any, TypeVar
 
-from scrapy_rep.rep.cache_entry import CacheEntry
-from scrapy_rep.rep.urls import Origin
+from scrapy_rep.rep.caching.cache_entry import CacheEntry
+from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.stores.base import Claim, Lease, Store
 from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.redis_url import parse_url

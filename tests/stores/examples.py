@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
 
-from scrapy_rep.rep.access import Failure, FetchResult
-from scrapy_rep.rep.cache_entry import CacheEntry, Outage, StoredResponse
-from scrapy_rep.rep.urls import Origin
+from scrapy_rep.rep.caching.access import Failure, FetchResult
+from scrapy_rep.rep.caching.cache_entry import CacheEntry, Outage, StoredResponse
+from scrapy_rep.rep.parsing.urls import Origin
 
 _T = TypeVar("_T")
 

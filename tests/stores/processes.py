@@ -20,7 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from scrapy_rep.rep.cache_entry import CacheEntry
+from scrapy_rep.rep.caching.cache_entry import CacheEntry
 from scrapy_rep.stores import sqlite
 from scrapy_rep.stores.base import Store, StoreError
 from scrapy_rep.stores.circuit_breaker import CircuitBreaker
@@ -296,7 +296,7 @@ class Warnings(logging.Handler):
 
 
 def fill(path: str, limit: str) -> dict[str, Any]:
-    """Write until there is no room, and go on; *limit* is that of a file, in octets."""
+    """Write until there is no room, and go on; *limit* is that of a file, in bytes."""
     if int(limit):
         resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), resource.RLIM_INFINITY))
     warnings = Warnings()

@@ -12,10 +12,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from scrapy_rep.rep.access import Failure, FetchResult
-from scrapy_rep.rep.cache_entry import CacheEntry, Outage, StoredResponse
+from scrapy_rep.rep.caching.access import Failure, FetchResult
+from scrapy_rep.rep.caching.cache_entry import CacheEntry, Outage, StoredResponse
+from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.text import printable
-from scrapy_rep.rep.urls import Origin
 from scrapy_rep.stores.base import (
     MAX_BODIES,
     MAX_LEASE,
@@ -117,7 +117,7 @@ def refused(kept: object) -> None:
         decode(origin(), kept)
 
 
-@given(st.binary() | st.binary().map(lambda octets: b"rep1" + octets))
+@given(st.binary() | st.binary().map(lambda data: b"rep1" + data))
 @example(b"")
 @example(b"rep1")
 def test_garbage(kept: bytes) -> None:
@@ -148,7 +148,7 @@ def test_one_field_changed(data: st.DataObject) -> None:
 
 
 @given(st.integers(0, 200), st.integers(1, 255))
-def test_one_octet_changed(position: int, difference: int) -> None:
+def test_one_byte_changed(position: int, difference: int) -> None:
     kept = bytearray(encode(entry()))
     position %= len(kept)
     kept[position] ^= difference

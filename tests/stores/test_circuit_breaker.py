@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from scrapy import Spider
 
-from scrapy_rep.rep.cache_entry import CacheEntry
-from scrapy_rep.rep.urls import Origin
+from scrapy_rep.rep.caching.cache_entry import CacheEntry
+from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.stores.base import Claim, Store, StoreError
 from scrapy_rep.stores.circuit_breaker import CircuitBreaker
 from scrapy_rep.stores.memory import MemoryStore

@@ -10,7 +10,7 @@ import pytest_twisted
 from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
-from scrapy_rep.rep.urls import Origin
+from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.stores.base import KEPT_FOR, MAX_BODIES, MAX_LEASE, Lease, Store
 from scrapy_rep.stores.circuit_breaker import CircuitBreaker
 from scrapy_rep.stores.memory import MemoryStore

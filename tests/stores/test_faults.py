@@ -19,9 +19,9 @@ from typing import Any
 import pytest
 
 from scrapy_rep.exceptions import ConfigurationError
-from scrapy_rep.rep.access import FetchResult
-from scrapy_rep.rep.cache_entry import CacheEntry, StoredResponse
-from scrapy_rep.rep.urls import Origin
+from scrapy_rep.rep.caching.access import FetchResult
+from scrapy_rep.rep.caching.cache_entry import CacheEntry, StoredResponse
+from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.stores.base import StoreError
 from scrapy_rep.stores.circuit_breaker import CircuitBreaker
 from scrapy_rep.stores.open import StoreSpec, open_store_with_breaker

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from redis import Redis
 
-from scrapy_rep.rep.cache_entry import CacheEntry
+from scrapy_rep.rep.caching.cache_entry import CacheEntry
 from scrapy_rep.stores.base import KEPT_FOR, StoreError, encode, time_of
 from scrapy_rep.stores.redis import MAX_VALUE, RedisStore
 from scrapy_rep.stores.redis_url import parse_url

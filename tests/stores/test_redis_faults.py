@@ -285,8 +285,8 @@ def test_tls(own_redis: RedisServer, do: Do, caplog: pytest.LogCaptureFixture) -
 
     async def pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError):
-            while octets := await reader.read(2**16):
-                writer.write(octets)
+            while data := await reader.read(2**16):
+                writer.write(data)
         writer.close()
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

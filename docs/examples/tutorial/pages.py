@@ -16,4 +16,4 @@ class PagesSpider(scrapy.Spider):
 
     def parse_page(self, response):
         """One item for each page."""
-        yield {"url": response.url, "octets": len(response.body)}
+        yield {"url": response.url, "bytes": len(response.body)}

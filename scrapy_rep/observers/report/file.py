@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from scrapy_rep.observers.report.model import FileReport, LineReport
-from scrapy_rep.rep.access import FetchResult
-from scrapy_rep.rep.findings import Severity
-from scrapy_rep.rep.lines import split_lines
-from scrapy_rep.rep.robotstxt import RobotsTxt
+from scrapy_rep.rep.caching.access import FetchResult
+from scrapy_rep.rep.lint.findings import Severity
+from scrapy_rep.rep.parsing.lines import split_lines
+from scrapy_rep.rep.rules.robotstxt import RobotsTxt
 from scrapy_rep.rep.text import printable
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 #: What all files of a page together may take, as :func:`takes` estimates it.
 ROOM = 64 * 1024 * 1024
-# Octets that a line takes, however short it is.
+# Bytes that a line takes, however short it is.
 _TAKES_PER_LINE = 60
 #: How many lines of one file are shown.
 MAX_LINES = 10_000
@@ -28,7 +28,7 @@ NO_ROOM = "The robots.txt is not shown: files of other origins fill the page."
 
 
 def takes(result: FetchResult) -> int:
-    """About how many octets the body of *result* takes on a page."""
+    """About how many bytes the body of *result* takes on a page."""
     lines = result.body.count(b"\n") + result.body.count(b"\r")
     return len(result.body) + _TAKES_PER_LINE * lines
 

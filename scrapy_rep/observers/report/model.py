@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from scrapy_rep.rep.findings import Severity
+from scrapy_rep.rep.lint.findings import Severity
 
 #: An origin of which it is not known what a crawl may do: it has to ask first.
 UNKNOWN = "unknown"

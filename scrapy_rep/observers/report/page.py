@@ -65,7 +65,7 @@ class _Bar:
 
 
 def write_page(path: Path, report: CrawlReport) -> int:
-    """Write *report* to *path*, as a whole or not at all, and return its octets.
+    """Write *report* to *path*, as a whole or not at all, and return its bytes.
 
     Raises :exc:`OSError`.
     """
@@ -74,12 +74,12 @@ def write_page(path: Path, report: CrawlReport) -> int:
     try:
         with temporary.open("x", encoding="utf-8", newline="\n") as file:
             file.writelines(render(report))
-        octets = temporary.stat().st_size
+        size = temporary.stat().st_size
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    return octets
+    return size
 
 
 @lru_cache(maxsize=1)

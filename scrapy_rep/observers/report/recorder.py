@@ -20,11 +20,11 @@ from scrapy_rep.observers.report.file import ROOM
 from scrapy_rep.observers.report.model import CrawlReport, Decisions, Disagreement
 from scrapy_rep.observers.report.path import ReportPath
 from scrapy_rep.observers.report.seen import OriginSeen
-from scrapy_rep.rep.access import FetchResult
+from scrapy_rep.rep.caching.access import FetchResult
+from scrapy_rep.rep.parsing.urls import Origin, by_host
 from scrapy_rep.rep.policy import Policy
+from scrapy_rep.rep.rules.verdict import Reason, Verdict
 from scrapy_rep.rep.text import printable
-from scrapy_rep.rep.urls import Origin, by_host
-from scrapy_rep.rep.verdict import Reason, Verdict
 from scrapy_rep.stores.base import pause
 
 if TYPE_CHECKING:

@@ -13,11 +13,11 @@ from scrapy_rep.observers.report.model import (
     OriginReport,
     RefusedURL,
 )
-from scrapy_rep.rep.access import FetchResult
+from scrapy_rep.rep.caching.access import FetchResult
 from scrapy_rep.rep.dialects import Access
 from scrapy_rep.rep.policy import Policy
+from scrapy_rep.rep.rules.verdict import Verdict
 from scrapy_rep.rep.text import printable
-from scrapy_rep.rep.verdict import Verdict
 from scrapy_rep.stores.base import time_of
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ class OriginSeen:
         return notes
 
     def _is_last(self, file: FetchResult) -> bool:
-        # The hash of octets is worked out once, and cannot be aimed at.
+        # The hash of bytes is worked out once, and cannot be aimed at.
         return self._body_hash == hash(file.body)
 
 

@@ -20,7 +20,7 @@ from scrapy_rep.observers.report.model import (
     RefusedURL,
 )
 from scrapy_rep.observers.report.page import render
-from scrapy_rep.rep.access import FetchResult
+from scrapy_rep.rep.caching.access import FetchResult
 from scrapy_rep.settings import RepSettings
 
 NOON = 1_800_000_000.0

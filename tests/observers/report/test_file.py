@@ -10,8 +10,8 @@ from scrapy.settings import Settings
 from scrapy_rep.observers.report import file as file_module
 from scrapy_rep.observers.report.file import read_file
 from scrapy_rep.observers.report.model import FileReport
-from scrapy_rep.rep.access import FetchResult
-from scrapy_rep.rep.findings import Severity
+from scrapy_rep.rep.caching.access import FetchResult
+from scrapy_rep.rep.lint.findings import Severity
 from scrapy_rep.settings import RepSettings
 from tests.observers.report.pages import RULES, SETTINGS
 
@@ -58,7 +58,7 @@ def test_a_file_that_was_cut(cut: bool) -> None:
     assert file.errors == cut
 
 
-def test_no_octets() -> None:
+def test_no_bytes() -> None:
     assert read(b"") == FileReport((), 0, 0, 0)
     # Something is wrong with it, though it has no line.
     assert len(read(b"Disallow: /", cut=True).lines) == 1
@@ -73,7 +73,7 @@ def test_a_file_of_many_lines(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @given(st.binary(max_size=200))
-def test_any_octets_are_safe_to_show(body: bytes) -> None:
+def test_any_bytes_are_safe_to_show(body: bytes) -> None:
     for line in read(body).lines:
         assert line.text == "" or line.text.isprintable()
         for _, sentence in line.findings:

@@ -106,7 +106,7 @@ NOTED = page_of(crawl_report(origin_report(ONE), notes=("a note",)))
 
 
 @given(st.one_of(st.sampled_from([text.encode() for text in HOSTILE]), st.binary(max_size=300)))
-def test_no_octets_of_a_file_become_markup(body: bytes) -> None:
+def test_no_bytes_of_a_file_become_markup(body: bytes) -> None:
     page = page_of(crawl_report(origin_report(ONE, body)))
     assert page.tags == HARMLESS.tags
     assert page.attributes == HARMLESS.attributes
@@ -158,9 +158,9 @@ def test_it_is_written_as_a_whole(tmp_path: Path) -> None:
     path = tmp_path / "robots.html"
     path.write_text("the one of before")
     report = crawl_report(origin_report(ONE))
-    octets = write_page(path, report)
+    size = write_page(path, report)
     assert read(path).rows.keys() == {ONE}
-    assert path.stat().st_size == octets == len("".join(render(report)).encode())
+    assert path.stat().st_size == size == len("".join(render(report)).encode())
     assert list(tmp_path.iterdir()) == [path]
 
 

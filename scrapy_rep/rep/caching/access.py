@@ -1,0 +1,70 @@
+"""What the result of a fetch means, and what it lets a crawler do.
+
+Here may live: RFC 9309 §2.3.1, from status or failure to an access result.
+Here may not live: how a robots.txt is fetched, and for how long the result
+may be used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from ..dialects import Access, Dialect
+
+#: Names, in lower case, and values.
+Headers = tuple[tuple[str, str], ...]
+
+
+class Failure(Enum):
+    """Why a fetch has no final answer."""
+
+    #: No connection, no name, a reset, a broken body, a time-out, …
+    NO_ANSWER = "no answer"
+    #: §2.3.1.2: more redirects in a row than are followed, or a loop of them.
+    TOO_MANY_REDIRECTS = "too many redirects"
+    #: A redirect from http or https to something else.
+    REDIRECT_TO_OTHER_SCHEME = "redirect to another scheme"
+
+
+@dataclass(frozen=True, slots=True)
+class FetchResult:
+    """How a fetch of robots.txt ended.
+
+    *url* is the last one asked, after *redirects* hops; *status* the HTTP
+    status of the last answer, if there was one; *failure* is set where that
+    answer is not the final one. *body* is decoded (no Content-Encoding); where it
+    is *cut*, there was more of it. *detail* is text for
+    people, safe to print. *headers* of the last answer have names in lower
+    case; only those that HTTP caching is about are kept.
+    """
+
+    url: str
+    status: int | None = None
+    body: bytes = b""
+    redirects: int = 0
+    failure: Failure | None = None
+    detail: str = ""
+    headers: Headers = ()
+    cut: bool = False
+    #: Of the headers of each redirect on the way, those that say for how long it may be used.
+    via: tuple[Headers, ...] = ()
+    #: The User-Agent that was sent; empty where nobody knows.
+    user_agent: str = ""
+
+
+def access_result(
+    result: FetchResult, dialect: Dialect, overrides: Mapping[int, Access] | None = None
+) -> Access:
+    """What *result* means in *dialect*; *overrides* replace it by status."""
+    if result.failure in (Failure.TOO_MANY_REDIRECTS, Failure.REDIRECT_TO_OTHER_SCHEME):
+        return dialect.too_many_redirects
+    if result.failure is not None or result.status is None:
+        return dialect.otherwise
+    if overrides and result.status in overrides:
+        return overrides[result.status]
+    for statuses in dialect.statuses:
+        if statuses.first <= result.status <= statuses.last:
+            return statuses.access
+    return dialect.otherwise

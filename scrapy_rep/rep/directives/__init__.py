@@ -1,0 +1,1 @@
+"""Crawl-delay, Request-rate, Visit-time and usage preferences, as they bind a crawl."""

@@ -1,0 +1,132 @@
+"""What a site lets its pages be used for.
+
+Here may live: which Content-Signal and Content-Usage records are about a URL, and
+whether they refuse a purpose. Here may not live: their syntax (:mod:`.records`).
+
+draft-ietf-aipref-attach, "Content-Usage Rule Semantics": the record with the
+longest path that matches holds, as with rules; of those with the same path, each
+does. draft-ietf-aipref-vocab, "Combining Preferences": "If any statement of
+preference indicates that the usage is disallowed, the result is that the usage is
+disallowed". What no statement is about is neither allowed nor disallowed. So it is with how
+much of a page may be shown again, of which the least holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import compress
+from typing import NamedTuple
+
+from ..dialects import RFC9309
+from ..parsing.lines import Field
+from ..parsing.records import ContentUse, OtherRecord, UsagePreferences
+from ..parsing.urls import canonical_patterns, path_to_match
+from ..rules.matching import TOO_COSTLY, RuleSet, line_of
+
+#: The records that this file is about.
+PREFERENCE_FIELDS = frozenset({Field.CONTENT_SIGNAL, Field.CONTENT_USAGE})
+
+# Terms of https://contentsignals.org and of draft-ietf-aipref-vocab for the same.
+_SAME = (
+    frozenset({"search"}),
+    frozenset({"ai-input"}),
+    frozenset({"ai-train", "train-ai"}),
+)
+#: The purposes that have a definition somewhere.
+KNOWN_PURPOSES = frozenset().union(*_SAME)
+
+
+class Refusal(NamedTuple):
+    """A record by which a URL is not to be requested, and why that is so."""
+
+    record: OtherRecord
+    why: str
+
+
+class Preferences:
+    """What *records*, all of them about us, say about *purposes*, and about showing *shown*."""
+
+    def __init__(
+        self,
+        records: Iterable[OtherRecord],
+        purposes: Sequence[str],
+        shown: ContentUse | None = None,
+    ) -> None:
+        self._records = {record.line: record for record in records}
+        self._shown = shown
+        self._by_purpose = [
+            [self._rules(field, _refuses(purpose)) for field in PREFERENCE_FIELDS]
+            for purpose in purposes
+        ]
+        self._bounds: list[_Refusing] = []
+        if shown is not None:
+            self._bounds = [self._rules(Field.CONTENT_SIGNAL, _allows_less_than(shown))]
+
+    def refusal(self, url: str) -> Refusal | None:
+        """Why *url* is not to be requested, if it is not.
+
+        It may be used for none of the purposes, by the record that refuses the first one; or
+        less of it may be shown than the crawl shows. Raises
+        :exc:`~scrapy_rep.rep.parsing.urls.InvalidURL` for what is no URL.
+        """
+        if not self._records:
+            return None
+        path = path_to_match(url, RFC9309)
+        refusing = [_first_refusal(rules, path) for rules in self._by_purpose]
+        if refusing and all(refusing):
+            return Refusal(self._records[refusing[0]], "no purpose of this crawl is left")
+        line = _first_refusal(self._bounds, path)
+        if line and self._shown is not None:
+            why = f"this crawl shows more of its pages again: {self._shown.value}"
+            return Refusal(self._records[line], why)
+        return None
+
+    def _rules(self, field: Field, refuse: Callable[[UsagePreferences], bool]) -> _Refusing:
+        """The records of *field* as rules that "allow" where they *refuse*.
+
+        So that of equal paths, the one that refuses holds: with Allow and Disallow
+        it is the other way round.
+        """
+        lines: list[int] = []
+        paths: list[bytes] = []
+        refuses: list[bool] = []
+        for record in self._records.values():
+            value = record.value
+            if record.field is field and isinstance(value, UsagePreferences):
+                lines.append(record.line)
+                paths.append((value.path or "/").encode("ascii"))
+                refuses.append(refuse(value))
+        rules = RuleSet(lines, canonical_patterns(paths, RFC9309), refuses, RFC9309)
+        return _Refusing(rules, min(compress(lines, refuses), default=0))
+
+
+class _Refusing(NamedTuple):
+    """The records of one field as rules, and the *first_line* of those that refuse."""
+
+    rules: RuleSet
+    first_line: int
+
+    def line(self, path: str) -> int:
+        """The line of the record that refuses *path*; 0 where none does.
+
+        Where too many records would have to be tried, the first one that refuses counts: a
+        file that costs too much must not allow anything by that.
+        """
+        weight = self.rules.decide(path)
+        if weight == TOO_COSTLY:
+            return self.first_line
+        return line_of(weight) if weight & 1 else 0
+
+
+def _refuses(purpose: str) -> Callable[[UsagePreferences], bool]:
+    same = next((terms for terms in _SAME if purpose in terms), {purpose})
+    return lambda value: any(term in same and not yes for term, yes in value.purposes)
+
+
+def _allows_less_than(shown: ContentUse) -> Callable[[UsagePreferences], bool]:
+    return lambda value: value.shown is not None and shown.exceeds(value.shown)
+
+
+def _first_refusal(records: Iterable[_Refusing], path: str) -> int:
+    """The line of the first record that refuses *path*; 0 where none does."""
+    return min(filter(None, (each.line(path) for each in records)), default=0)

@@ -1,0 +1,132 @@
+"""Product tokens: who we are, and whom a group names.
+
+Here may live: what a product token is, how one is read from a user-agent line
+of a robots.txt or from a User-Agent header. Here may not live: which group is
+chosen (:mod:`.robotstxt`).
+
+RFC 9309 §2.2.1::
+
+    product-token = identifier / "*"
+    identifier    = 1*(%x2D / %x41-5A / %x5F / %x61-7A)
+
+Digits are kept beside that grammar: ``MJ12bot`` is the third most named agent
+in the wild.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from functools import lru_cache
+from string import ascii_uppercase
+from typing import NamedTuple
+
+from ..dialects import Dialect, Naming
+
+#: The name of the group for everyone without a group of their own.
+EVERYONE = "*"
+
+#: One product token, or several in order of preference.
+Agents = str | Sequence[str]
+
+_TOKEN = re.compile(r"[A-Za-z0-9_-]+")
+_TOKEN_BYTES = re.compile(rb"[A-Za-z0-9_-]+")
+_TOKEN_BYTES_NO_DIGITS = re.compile(rb"[A-Za-z_-]+")
+# Leniency of the reference library: "* something" is everyone, too.
+_EVERYONE_VALUE = re.compile(rb"\*(?:[ \t\n\v\f\r].*)?", re.DOTALL)
+# A crawler that looks like a browser names itself in a comment, RFC 9309 §2.2.1:
+#   User-Agent: Mozilla/5.0 (compatible; ExampleBot/0.1; https://www.example.com/bot.html)
+_COMPATIBLE = re.compile(
+    r"\(([^()]*;)?\s*compatible\s*;\s*([A-Za-z0-9_-]+)", re.ASCII | re.IGNORECASE
+)
+
+_LOWER_CASE = {ord(letter): letter.lower() for letter in ascii_uppercase}
+
+
+class AgentLine(NamedTuple):
+    """A user-agent line: the product token it names, and its line from 1."""
+
+    name: str
+    line: int
+
+
+def group_name(value: bytes, dialect: Dialect) -> str:
+    """Whom a user-agent line with *value* names, as written; ``*`` is everyone.
+
+    Mostly that is a product token, which ends at the first byte that no
+    token contains (``googlebot/1.2`` names ``googlebot``). The empty string
+    names nobody, or in some dialects the agent without a name.
+    """
+    if dialect.naming is not Naming.TOKEN:
+        # Not "backslashreplace": its letters could be those of a name.
+        return value.decode("utf-8", "replace")
+    if value[:1] == b"*" and _EVERYONE_VALUE.fullmatch(value):
+        return EVERYONE
+    token = _TOKEN_BYTES if dialect.digits_in_tokens else _TOKEN_BYTES_NO_DIGITS
+    match = token.match(value)
+    return match.group().decode("ascii") if match else ""
+
+
+def names_among(name: str, agents: Collection[str], dialect: Dialect) -> list[str]:
+    """Those of *agents* that *name*, of :func:`group_name`, names.
+
+    *agents* are of :func:`preferences`, or :data:`EVERYONE`.
+    """
+    if not name:
+        return [""] if dialect.empty_names and "" in agents else []
+    said = lowered(name)
+    if dialect.naming is not Naming.SUBSTRING or name == EVERYONE:
+        return [said] if said in agents else []
+    return [agent for agent in agents if agent in said and agent not in ("", EVERYONE)]
+
+
+def lowered(name: str) -> str:
+    """*name* with the letters of ASCII in lower case.
+
+    RFC 9309 §2.2.1: tokens are ASCII. By Unicode, ``\u212a``, the Kelvin sign, is a "k".
+    """
+    return name.lower() if name.isascii() else name.translate(_LOWER_CASE)
+
+
+def preferences(agents: Agents) -> tuple[str, ...]:
+    """*agents* lower-cased (RFC 9309 §2.2.1: matching is case-insensitive), in order.
+
+    Without "*": nobody is called that.
+    """
+    listed = (agents,) if isinstance(agents, str) else agents
+    return tuple(lowered(agent) for agent in listed if agent != EVERYONE)
+
+
+def check_token(token: object) -> str:
+    """*token*, if a group can name it.
+
+    Raises :exc:`ValueError` that says what is wrong with it otherwise: a token
+    with a space, a slash or ``*`` in it matches no user-agent line, ever.
+    """
+    if not isinstance(token, str):
+        raise ValueError(f"{token!r} is no product token: it is no string")
+    if not _TOKEN.fullmatch(token):
+        raise ValueError(
+            f"{token!r} is no product token and can match no group: a token is one or more "
+            f"of the characters a-z, A-Z, 0-9, '_' and '-', such as 'ExampleBot'"
+        )
+    return token
+
+
+@lru_cache(maxsize=256)
+def token_of_user_agent(header: str) -> str | None:
+    """The product token in a User-Agent header, ``None`` where it names no crawler.
+
+    It is the first product (``ExampleBot/1.0 (+https://…)``), or in a header
+    that starts as browsers' do, what stands after ``compatible;``. It is never
+    ``Mozilla``: a browser's header names no crawler.
+
+    >>> token_of_user_agent("ExampleBot/0.1 (+https://www.example.com/bot.html)")
+    'ExampleBot'
+    >>> token_of_user_agent("Mozilla/5.0 (compatible; ExampleBot/0.1; +https://example.com)")
+    'ExampleBot'
+    >>> token_of_user_agent("Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101")
+    """
+    product, compatible = _TOKEN.match(header.strip()), _COMPATIBLE.search(header)
+    tokens = (product and product.group(), compatible and compatible.group(2))
+    return next((token for token in tokens if token and token.lower() != "mozilla"), None)

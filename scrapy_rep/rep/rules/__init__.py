@@ -1,0 +1,1 @@
+"""Which rule decides about a URL, why, and what other dialects would say."""

@@ -1,0 +1,174 @@
+"""Why a verdict is what it is, rule by rule.
+
+Here may live: what became of each rule of a file when a URL was asked about. Here
+may not live: which rule decides (:mod:`.matching`); each rule is asked there, alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
+
+from ..dialects import Dialect, Precedence
+from ..parsing.agents import AgentLine, Agents, preferences
+from ..parsing.groups import Group, all_groups, groups_among
+from ..parsing.lines import Field
+from ..parsing.urls import InvalidURL, canonical_patterns, path_to_match
+from .matching import MOST_PIECES, NO_RULE, Rule, filling, searchable, specific, weight_of
+from .robotstxt import RobotsTxt
+from .verdict import Reason, Verdict
+
+
+class Fate(Enum):
+    """What became of a rule."""
+
+    #: It decides.
+    DECIDES = "decides"
+    #: It matches, and another one that does has more bytes (RFC 9309 §2.2.2).
+    SHORTER = "shorter"
+    #: It refuses, and one of the same length that matches allows (§2.2.2).
+    TIE = "tie"
+    #: It matches, and so does an earlier one: of equals, or in dialects in which the
+    #: first match decides, of any, that one counts.
+    LATER = "later"
+    #: It matches, and nothing depends on it: the robots.txt itself is allowed (§2.2.2).
+    ROBOTS_TXT_ITSELF = "robots-txt-itself"
+    #: It matches, and is about others (§2.2.1).
+    OTHER_GROUP = "other-group"
+    #: It is about us, and does not match.
+    NO_MATCH = "no-match"
+    #: It is about others, and does not match either.
+    NOT_ABOUT_US = "not-about-us"
+    #: It was not compared with the URL: that would have taken too long.
+    NOT_TRIED = "not-tried"
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainedRule:
+    """One rule, and what became of it.
+
+    *length* is that of its pattern in bytes, in the form that is compared, and 0
+    where it does not match. Where what matches is the directory of the index page
+    that it allows, the length is that of the directory with its ``$``.
+    """
+
+    rule: Rule
+    fate: Fate
+    length: int = 0
+
+    @property
+    def matches(self) -> bool:
+        """Whether its pattern matches."""
+        return self.fate not in (Fate.NO_MATCH, Fate.NOT_ABOUT_US, Fate.NOT_TRIED)
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """A verdict, and what became of each rule.
+
+    *path* is what rules were compared with, ``None`` where the URL is none. *agent*
+    is whom the rules are about that were: one of ours in lower case, or ``*``;
+    *groups* are the user-agent lines through which, group by group. *rules* are
+    those of all groups, in the order of their lines.
+    """
+
+    verdict: Verdict
+    path: str | None
+    agent: str
+    groups: tuple[tuple[AgentLine, ...], ...]
+    rules: tuple[ExplainedRule, ...]
+
+    @property
+    def winner(self) -> ExplainedRule | None:
+        """The rule that decides."""
+        return next((each for each in self.rules if each.fate is Fate.DECIDES), None)
+
+
+def explain(robots: RobotsTxt, url: str | bytes, agents: Agents) -> Explanation:
+    r"""Why *agents* may or may not access *url*, as :meth:`.RobotsTxt.verdict` says.
+
+    *agents* is one product token, or several in order of preference; *url* is
+    absolute, or a path that starts with ``/``. Takes time for each rule of the file.
+
+    >>> robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /a\nAllow: /a/b\n")
+    >>> [(each.fate.value, each.length) for each in explain(robots, "/a/b/c", "x").rules]
+    [('shorter', 2), ('decides', 4)]
+    """
+    preferred = preferences(agents)
+    every_group = all_groups(robots.body, robots.dialect, preferred)
+    agent, groups = groups_among(every_group, preferred)
+    ours = tuple(group.agents for group in robots.keep(agents, agent, groups))
+    verdict = robots.verdict(url, agents)
+    try:
+        path = path_to_match(url, robots.dialect)
+    except InvalidURL:
+        return Explanation(verdict, None, agent, ours, ())
+    about_us = {line for group in groups for line, _, _ in group.rules}
+    weighed = _weighed(every_group, about_us, path, robots.dialect)
+    best = max((each.weight for each in weighed if each.rule.line in about_us), default=NO_RULE)
+    rules = []
+    for each in weighed:
+        fate = _fate(each.weight, best, each.rule.line in about_us, verdict.reason)
+        rules.append(ExplainedRule(each.rule, fate, each.length))
+    return Explanation(verdict, path, agent, ours, tuple(rules))
+
+
+class _Weighed(NamedTuple):
+    """A rule, the weight that it has where it matches, and the bytes that count.
+
+    The weight is :data:`_NOT_TRIED` where the rule was not compared.
+    """
+
+    rule: Rule
+    weight: int
+    length: int
+
+
+# Less than any weight.
+_NOT_TRIED = -1
+# Rules with so many "*" are compared with a URL; those about us first.
+_MOST_EXPLAINED = 10 * MOST_PIECES
+
+
+def _weighed(
+    groups: list[Group], about_us: Collection[int], path: str, dialect: Dialect
+) -> list[_Weighed]:
+    """Each rule of *groups*, compared with *path* as if there were no other, by line.
+
+    Those whose lines are *about_us* are compared first.
+    """
+    rules = [rule for group in groups for rule in group.rules]
+    rules.sort(key=lambda rule: rule[0] not in about_us)
+    patterns = canonical_patterns([value for _, _, value in rules], dialect)
+    text = searchable(path, filling(dialect))
+    longest = dialect.precedence is Precedence.LONGEST
+    weighed, stars = list[_Weighed](), 0
+    for (line, field, value), pattern in zip(rules, patterns, strict=True):
+        rule = Rule(field is Field.ALLOW, value, line)
+        starred = dialect.wildcards and "*" in pattern
+        stars += pattern.count("*")
+        if starred and stars > _MOST_EXPLAINED:
+            weight = _NOT_TRIED
+        else:
+            weight = weight_of((line, pattern, rule.allow), path, text, dialect)
+        length = specific(weight) // 2 if longest else len(pattern)
+        weighed.append(_Weighed(rule, weight, 0 if weight <= NO_RULE else length))
+    return sorted(weighed, key=lambda each: each.rule.line)
+
+
+def _fate(weight: int, best: int, about_us: bool, reason: Reason) -> Fate:
+    if weight == _NOT_TRIED or (about_us and reason is Reason.MATCHING_LIMIT):
+        return Fate.NOT_TRIED
+    if not about_us:
+        return Fate.NOT_ABOUT_US if weight == NO_RULE else Fate.OTHER_GROUP
+    if weight == NO_RULE:
+        return Fate.NO_MATCH
+    if reason is Reason.ROBOTS_TXT_ITSELF:
+        return Fate.ROBOTS_TXT_ITSELF
+    if weight == best:
+        return Fate.DECIDES
+    if specific(weight) == specific(best):
+        return Fate.LATER
+    return Fate.TIE if specific(weight) // 2 == specific(best) // 2 else Fate.SHORTER

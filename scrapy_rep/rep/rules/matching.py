@@ -1,0 +1,379 @@
+"""Which rule of a group decides about a path.
+
+Here may live: the rules of one group as an index that is asked with a path.
+Here may not live: how paths and patterns come to be comparable (:mod:`.urls`).
+
+RFC 9309 §2.2.2: "The most specific match found MUST be used. The most specific
+match is the match that has the most bytes." and, of rules that are
+equivalent, "the allow rule SHOULD be used". §2.2.3: ``*`` is "0 or more
+instances of any character", ``$`` "the end of the match pattern".
+
+Each rule is one integer, its *weight*: of the rules that match, the one with
+the greatest weight decides. Three ideas find it:
+
+1. *Sorted starts.* Patterns without ``*`` are in one sorted list. The longest of
+   them that a path begins with sorts last before the path, or is one that this
+   one begins with: a binary search finds the first, and links lead from each
+   pattern to the longest other that it begins with. The weight that is kept for
+   a pattern is the greatest along its links.
+2. *Grams.* A pattern with ``*`` is filed under a gram: up to four characters in a
+   row that all paths have which it matches, and that few other patterns of the
+   file have. Only the patterns that are filed under the grams of a path are
+   tried, the greatest weight first.
+3. *A limit.* To try a pattern is to search each of its pieces between two ``*``
+   from where the one before it ends: the leftmost place for a piece leaves the most
+   room for the next, so none is searched twice, and each search takes time linear in
+   the length of the path. If the patterns that are filed under the grams of a path
+   have more than :data:`MOST_PIECES` pieces, none is tried, and the path is refused.
+
+So, for a file of F bytes and a path of U, a check takes at most time in
+proportion to U log F + U * MOST_PIECES.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import compress
+from operator import itemgetter, not_
+from typing import NamedTuple
+
+from ..dialects import Dialect, PathForm, Precedence
+from ..text import printable
+
+# The layout of a weight, from the highest bits: how specific the rule is, how
+# far up in its file it stands, and in the last bit whether it allows.
+_LINE_BITS = 32
+_LAST_LINE = (1 << _LINE_BITS) - 1
+#: The weight of no rule at all: less than that of any, and allowing.
+NO_RULE = 1
+#: The weight for a path for which too many rules would have to be tried: refusing.
+TOO_COSTLY = 0
+#: How many pieces of patterns with ``*`` are searched in a path. No file of 2,793
+#: popular sites has rules with more than 638 of them for one agent.
+MOST_PIECES = 800
+
+# The number of characters of a gram. CPython's search for so few takes linear time.
+_GRAM = 4
+# Of a pattern, so many grams are considered: loading takes time, too.
+_GRAMS_CONSIDERED = 16
+# Up to so many grams are searched in a path; of more, those of the path are looked up.
+_FEW = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One allow or disallow line: its *value* as written, its *line* from 1."""
+
+    allow: bool
+    value: bytes
+    line: int
+
+    @property
+    def refuses(self) -> bool:
+        """Whether a path for which this rule decides may not be accessed.
+
+        "Disallow:" without a value refuses nothing (RFC 9309 §2.2,
+        empty-pattern).
+        """
+        return not self.allow and bool(self.value)
+
+    def __str__(self) -> str:
+        return f"{'Allow' if self.allow else 'Disallow'}: {printable(self.value)}".rstrip()
+
+
+def line_of(weight: int) -> int:
+    """The line of the rule of *weight*, from 1; 0 where there is no rule."""
+    return 0 if weight in (NO_RULE, TOO_COSTLY) else _LAST_LINE - (weight >> 1 & _LAST_LINE)
+
+
+def specific(weight: int) -> int:
+    """How specific the rule of *weight* is: twice its bytes, and one more if it allows.
+
+    0 in dialects in which the first match decides.
+    """
+    return weight >> 1 + _LINE_BITS
+
+
+def _weight(pattern: str, line: int, allow: int, longest: bool) -> int:
+    specific = 2 * len(pattern) + allow if longest else 0
+    return (specific << _LINE_BITS | _LAST_LINE - line) << 1 | (allow or not pattern)
+
+
+class RuleSet:
+    """The rules of a group, as an index that is asked with a path.
+
+    *patterns* are in the form that
+    :func:`~scrapy_rep.rep.parsing.urls.canonical_patterns` gives them; *lines* and
+    *allows* are the line of each, and whether it is that of an allow line.
+    """
+
+    __slots__ = (
+        *("_by_gram", "_exact", "_few", "_filling"),
+        *("_parents", "_sizes", "_starts", "_weights"),
+    )
+
+    def __init__(
+        self, lines: Sequence[int], patterns: list[str], allows: Sequence[bool], dialect: Dialect
+    ) -> None:
+        # What every path begins with, so that a search always finds something.
+        starts: dict[str, int] = {"": NO_RULE}
+        exact: dict[str, int] = {}
+        wildcards: dict[str, int] = {}
+        for pattern, weight in _weighted(zip(lines, patterns, allows, strict=True), dialect):
+            table, key = starts, pattern
+            if dialect.wildcards:
+                core = pattern.removesuffix("$")
+                if core[-1:] == "*":
+                    # "/a*" and "/a*$" match what "/a" does.
+                    key = core.rstrip("*")
+                    if "*" in key:
+                        table, key = wildcards, key + "*"
+                elif "*" in core:
+                    table = wildcards
+                elif core != pattern:
+                    table, key = exact, core
+            if weight > table.get(key, 0):
+                table[key] = weight
+        self._exact = exact
+        self._starts = sorted(starts)
+        self._weights = [starts[start] for start in self._starts]
+        self._parents = array("L", [0]) * len(starts)
+        self._link()
+        self._by_gram = _by_gram(wildcards)
+        self._filling = filling(dialect)
+        pieces = sum(filed.pieces for filed in self._by_gram.values())
+        # Grams that are searched in a path; of more, those of the path are looked up.
+        few = len(self._by_gram) <= _FEW and pieces <= MOST_PIECES
+        self._few = list(self._by_gram.items()) if few else []
+        self._sizes = [] if few else sorted(set(map(len, self._by_gram)))
+
+    def decide(self, path: str) -> int:
+        """The weight of the rule that decides about *path*.
+
+        It is :data:`NO_RULE` or :data:`TOO_COSTLY` where there is none. *path* is
+        what :func:`~scrapy_rep.rep.parsing.urls.path_to_match` returns for the dialect of
+        this rule set. The last bit says whether it is allowed.
+        """
+        starts = self._starts
+        index = bisect_right(starts, path) - 1
+        # All paths begin with the first one.
+        while index and not path.startswith(starts[index]):
+            index = self._parents[index]
+        best = self._weights[index]
+        if self._exact:
+            best = max(best, self._exact.get(path, NO_RULE))
+        for gram, filed in self._few:
+            if gram in path:
+                text = searchable(path, self._filling)
+                best = _best_of(filed.wildcards, path, text, best)
+        return self._best_among_many(path, best) if self._sizes else best
+
+    def _link(self) -> None:
+        """Find each start's parent, and let the greatest weight on the way decide."""
+        starts, parents, weights = self._starts, self._parents, self._weights
+        for index in range(1, len(starts)):
+            start = starts[index]
+            parent = index - 1
+            while not start.startswith(starts[parent]):
+                parent = parents[parent]
+            parents[index] = parent
+            if weights[parent] > weights[index]:
+                weights[index] = weights[parent]
+
+    def _best_among_many(self, path: str, best: int) -> int:
+        """The greatest of *best* and the weights of the patterns with ``*`` that match *path*."""
+        by_gram = self._by_gram
+        grams = {
+            gram
+            for size in self._sizes
+            for place in range(len(path) - size + 1)
+            if (gram := path[place : place + size]) in by_gram
+        }
+        if sum([by_gram[gram].pieces for gram in grams]) > MOST_PIECES:
+            return TOO_COSTLY
+        text = searchable(path, self._filling)
+        for gram in grams:
+            best = _best_of(by_gram[gram].wildcards, path, text, best)
+        return best
+
+
+def refuses(path: str, patterns: list[str], allows: Sequence[bool], dialect: Dialect) -> bool:
+    """Whether the rule that decides about *path* refuses it, as :class:`RuleSet` would say.
+
+    For one path, this takes less time than to make the index. *patterns* and
+    *allows* are as there, in file order.
+    """
+    refusing = list(filter(None, compress(patterns, map(not_, allows))))
+    together = "".join(patterns)
+    # No pattern has more pieces than "*"; an allow rule for an index page counts twice.
+    may_be_too_costly = 2 * together.count("*") > MOST_PIECES
+    wild: list[str] = []
+    if dialect.wildcards and ("*" in together or "$" in together):
+        wild = [pattern for pattern in refusing if "*" in pattern or pattern[-1] == "$"]
+    text = searchable(path, filling(dialect))
+    if not (
+        may_be_too_costly
+        or path.startswith(tuple(refusing))
+        or any(_matches(pattern, path, text, dialect) for pattern in wild)
+    ):
+        return False
+    return not RuleSet(range(len(patterns)), patterns, allows, dialect).decide(path) & 1
+
+
+def weight_of(rule: tuple[int, str, bool], path: str, text: str, dialect: Dialect) -> int:
+    """The weight with which *rule* alone decides about *path*, or :data:`NO_RULE`.
+
+    A rule is its line, its pattern, and whether it allows; *text* is what
+    :func:`searchable` returns for *path*.
+    """
+    weighted = _weighted([rule], dialect)
+    weights = (weight for each, weight in weighted if _matches(each, path, text, dialect))
+    return max(weights, default=NO_RULE)
+
+
+def _matches(pattern: str, path: str, text: str, dialect: Dialect) -> bool:
+    """Whether *pattern* alone matches *path*."""
+    if not dialect.wildcards:
+        return path.startswith(pattern)
+    if "*" not in pattern:
+        return path == pattern[:-1] if pattern[-1:] == "$" else path.startswith(pattern)
+    # Most are out by how they end.
+    if pattern.rpartition("*")[2][:_GRAM].removesuffix("$") not in path:
+        return False
+    return Wildcard.of(pattern, NO_RULE).matches(path, text)
+
+
+def _weighted(
+    rules: Iterable[tuple[int, str, bool]], dialect: Dialect
+) -> Iterator[tuple[str, int]]:
+    """The patterns of *rules*, and those that they imply, with their weights.
+
+    A rule is its line, its pattern, and whether it allows.
+    """
+    longest = dialect.precedence is Precedence.LONGEST
+    for line, pattern, allow in rules:
+        # RFC 9309 §2.2, empty-pattern: no rule.
+        if pattern or dialect.empty_rules_match:
+            yield pattern, _weight(pattern, line, allow, longest)
+        # Leniency of the reference library: "Allow: /a/index.html" also allows "/a/",
+        # which the server answers with that page.
+        if allow and dialect.index_pages and "/index.htm" in pattern:
+            slash = pattern.rfind("/")
+            if pattern.startswith("/index.htm", slash):
+                directory = pattern[: slash + 1] + "$"
+                yield directory, _weight(directory, line, allow, longest)
+
+
+# -- patterns with "*" --------------------------------------------------------
+
+
+# CPython's search takes time in proportion to text times piece where the text has
+# less than 30,000 characters and the piece less than 100 (or the text less than 2,500).
+# So, in paths of so many characters, pieces of so many are searched in the path and a
+# filling after it.
+_LONG_PATH = 100
+_LONG_PIECE = 17
+# To skip the filling fast, the search needs characters there whose lowest six bits no
+# character of the piece has. Only space and "`" have those of the first one, and
+# patterns in canonical form have neither; of the second one, most characters are so.
+_FILLING = "\xa0" * 30_000
+_MIXED_FILLING = "".join(map(chr, range(0x80, 0xC0))) * 469
+
+
+def filling(dialect: Dialect) -> str:
+    """What to add to a path of *dialect* before long pieces are searched in it."""
+    return _FILLING if dialect.path_form is PathForm.CANONICAL else _MIXED_FILLING
+
+
+def searchable(path: str, filling: str) -> str:
+    """What to search long pieces in: *path* and, if it is long, *filling*."""
+    return path if len(path) < _LONG_PATH else path + filling
+
+
+class Wildcard(NamedTuple):
+    """A pattern with ``*``."""
+
+    weight: int
+    #: What stands before its first ``*``.
+    start: str
+    #: What has to follow in this order, with anything in between.
+    pieces: list[str]
+    #: What stands after its last ``*``, and has to be the path's end; "" where anything may.
+    end: str
+
+    @classmethod
+    def of(cls, pattern: str, weight: int) -> Wildcard:
+        """*pattern* as one of these."""
+        start, *pieces = pattern.split("*")
+        end = pieces.pop()[:-1] if pattern[-1] == "$" else ""
+        return cls(weight, start, [piece for piece in pieces if piece], end)
+
+    def matches(self, path: str, text: str) -> bool:
+        """Whether *path* begins with the start, and then has the pieces in order.
+
+        *text* is what :func:`searchable` returns for *path*.
+        """
+        _, start, pieces, end = self
+        if not path.startswith(start):
+            return False
+        place = len(start)
+        for piece in pieces:
+            place = (path if len(piece) < _LONG_PIECE else text).find(piece, place)
+            if place < 0:
+                return False
+            place += len(piece)
+        # A piece that has a part of the filling in it ends behind the path.
+        return place + len(end) <= len(path) and path.endswith(end)
+
+
+def _best_of(wildcards: list[Wildcard], path: str, text: str, best: int) -> int:
+    """The greatest of *best* and the weights of those of *wildcards* that match *path*.
+
+    The greatest weight comes first.
+    """
+    for wildcard in wildcards:
+        weight = wildcard[0]
+        if weight <= best:
+            break
+        if wildcard.matches(path, text):
+            return weight
+    return best
+
+
+class _Filed(NamedTuple):
+    """The patterns under one gram, the greatest weight first, and their pieces in all."""
+
+    pieces: int
+    wildcards: list[Wildcard]
+
+
+def _by_gram(patterns: dict[str, int]) -> dict[str, _Filed]:
+    """*patterns* with ``*``, with their weights, each under one of its grams."""
+    wildcards = [Wildcard.of(pattern, weight) for pattern, weight in patterns.items()]
+    wildcards.sort(key=itemgetter(0), reverse=True)
+    choices = [_grams(wildcard) for wildcard in wildcards]
+    frequency = Counter([gram for choice in choices for gram in choice])
+    by_gram: dict[str, list[Wildcard]] = {}
+    for wildcard, choice in zip(wildcards, choices, strict=True):
+        rarest = min(choice, key=frequency.__getitem__)
+        by_gram.setdefault(rarest, []).append(wildcard)
+    return {
+        gram: _Filed(sum(len(wildcard.pieces) or 1 for wildcard in filed), filed)
+        for gram, filed in by_gram.items()
+    }
+
+
+def _grams(wildcard: Wildcard) -> list[str]:
+    """The grams under which *wildcard* could be filed: the last ones, or its longest piece."""
+    pieces = (wildcard.start, *wildcard.pieces, wildcard.end)
+    grams: list[str] = []
+    for piece in reversed(pieces):
+        first = max(0, len(piece) - _GRAMS_CONSIDERED - _GRAM)
+        grams += [piece[i : i + _GRAM] for i in range(len(piece) - _GRAM, first - 1, -1)]
+        if len(grams) >= _GRAMS_CONSIDERED:
+            break
+    return grams or [max(pieces, key=len)]

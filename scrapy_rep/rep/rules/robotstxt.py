@@ -1,0 +1,362 @@
+"""What one file says: verdicts and other records.
+
+Here may live: answers that put together what the other files of this package
+find out. Here may not live: how bytes become records (:mod:`.lines`), records
+groups (:mod:`.groups`), which rule of a group wins (:mod:`.matching`), what
+records say that are no rules (:mod:`.records`), what is wrong with a file
+(:mod:`.findings`).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Collection, Iterator, Sequence
+from itertools import chain, compress
+from operator import attrgetter
+from typing import TypeVar
+
+from ..dialects import RFC9309, Dialect
+from ..lint.findings import Finding, read_findings
+from ..parsing.agents import EVERYONE, AgentLine, Agents, preferences
+from ..parsing.groups import Group, OurGroup, groups_about, our_group
+from ..parsing.lines import Field, Lines, read_line, within_limit
+from ..parsing.records import OTHER_FIELDS, OtherRecord, RequestRate, TimeWindow, read_other_records
+from ..parsing.urls import (
+    ROBOTS_TXT,
+    InvalidURL,
+    canonical_patterns,
+    path_to_match,
+    rest_to_match,
+    site_of,
+)
+from ..text import printable
+from .matching import NO_RULE, TOO_COSTLY, Rule, RuleSet, line_of, refuses
+from .verdict import Reason, Verdict
+
+# What is made when first asked for is kept for as many agents, and as many
+# lines; a crawl asks for one or two.
+_MAX_RULE_SETS = 32
+_MAX_RULES = 1024
+
+_line_of_name = attrgetter("line")
+
+_Value = TypeVar("_Value")
+
+
+class RobotsTxt:
+    """What one robots.txt says.
+
+    It is read when something is asked: what is kept is the file, and an index
+    over the rules for each agent that was asked about.
+
+    >>> robots = RobotsTxt.parse(b"User-agent: *\\nDisallow: /private/\\n")
+    >>> robots.allowed("https://example.com/private/page", "ExampleBot")
+    False
+    >>> print(robots.verdict("https://example.com/private/page", "ExampleBot"))
+    disallowed by "Disallow: /private/" (line 2, group *) of robots.txt
+    """
+
+    __slots__ = (
+        "_asked",
+        "_groups",
+        "_lines",
+        "_path_start",
+        "_rule_sets",
+        "_rules",
+        "_sites",
+        "body",
+        "dialect",
+        "truncated",
+    )
+
+    def __init__(self, body: bytes, dialect: Dialect, truncated: bool) -> None:
+        #: The bytes of the file, as far as they are read.
+        self.body = body
+        self.dialect = dialect
+        #: Whether the file was longer than what is read of it.
+        self.truncated = truncated
+        self._rule_sets: dict[Agents, RuleSet] = {}
+        #: The agents that were asked about once.
+        self._asked: tuple[Agents, ...] = ()
+        # For verdicts, of which most files never have to give one.
+        self._groups: dict[Agents, tuple[OurGroup, ...]] | None = None
+        self._rules: dict[int, Rule] | None = None
+        self._lines: Lines | None = None
+        # Scheme, authority and a slash of the last URL, where they are plain to see, and
+        # where its path begins. Those of the next one are likely the same.
+        self._sites: tuple[str, ...] = ()
+        self._path_start = 0
+
+    @classmethod
+    def parse(
+        cls, body: bytes, dialect: Dialect = RFC9309, *, max_size: int | None = None
+    ) -> RobotsTxt:
+        """Read *body*, the bytes of a robots.txt, as *dialect* says.
+
+        The first *max_size* bytes are read, the line that the cut falls into
+        is not; how many, the dialect says by default (RFC 9309 §2.5: at least
+        500 KiB). No content makes it raise: RFC 9309 §2.3.1.5, "crawlers MUST
+        use the parseable rules".
+        """
+        limit = dialect.max_size if max_size is None else max_size
+        if limit is None or len(body) <= limit:
+            return cls(body, dialect, truncated=False)
+        return cls(within_limit(body, limit), dialect, truncated=True)
+
+    def allowed(self, url: str | bytes, agents: Agents) -> bool:
+        """Whether *agents* may access *url*.
+
+        *agents* is one product token, or several in order of preference;
+        *url* is absolute, or a path that starts with ``/``. What is no URL may
+        not be accessed.
+        """
+        if isinstance(url, str) and url.startswith(self._sites):
+            # As most URLs are: of the same site as the last one.
+            path = rest_to_match(url[self._path_start :], self.dialect)
+        else:
+            try:
+                path = self._path(url)
+            except InvalidURL:
+                return False
+        rules = self._rule_sets.get(agents if isinstance(agents, str) else tuple(agents))
+        allows = self._allows_first(path, agents) if rules is None else rules.decide(path) & 1
+        return allows == 1 or self._is_robots_txt(path)
+
+    def verdict(self, url: str | bytes, agents: Agents) -> Verdict:
+        """The same answer as :meth:`allowed`, with what it rests on."""
+        try:
+            path = self._path(url)
+        except InvalidURL as error:
+            return Verdict(False, Reason.INVALID_URL, detail=printable(str(error)))
+        if self._is_robots_txt(path):
+            return Verdict(True, Reason.ROBOTS_TXT_ITSELF)
+        groups = self._groups_about(agents)
+        if not groups:
+            return Verdict(True, Reason.NO_GROUP)
+        weight = self._rules_for(agents).decide(path)
+        if weight == TOO_COSTLY:
+            return Verdict(False, Reason.MATCHING_LIMIT, group=self.lines_naming(agents))
+        if weight == NO_RULE:
+            return Verdict(True, Reason.NO_RULE, group=self.lines_naming(agents))
+        rule = self._rule(line_of(weight))
+        group = next(group for group in groups if rule.line <= group.last_line)
+        return Verdict(
+            not rule.refuses, Reason.RULE, rule=rule, group=group.agents, merged=group.merged
+        )
+
+    def union_verdict(self, url: str | bytes, agents: Sequence[str]) -> Verdict:
+        """The verdict about *url* by the rules for any of *agents*, in no order of preference.
+
+        So does Google's library with a list of agents: the rules of all groups that name
+        one of them are one group, and everyone's count only where there are none.
+        :meth:`verdict` takes the groups of the first agent that has any, as Google documents
+        its crawlers.
+
+        >>> body = b"User-agent: a\\nAllow: /\\n\\nUser-agent: b\\nDisallow: /x\\n"
+        >>> robots = RobotsTxt.parse(body)
+        >>> robots.verdict("/x", ["a", "b"]).line, robots.union_verdict("/x", ["a", "b"]).line
+        (2, 5)
+        """
+        named = [agent for agent in dict.fromkeys(agents) if self._has_own_group(agent)]
+        if not named:
+            return self.verdict(url, EVERYONE)
+        verdicts = [self.verdict(url, agent) for agent in named]
+        if verdicts[0].reason in (Reason.INVALID_URL, Reason.ROBOTS_TXT_ITSELF):
+            return verdicts[0]
+        path = self._path(url)
+        weights = [self._rules_for(agent).decide(path) for agent in named]
+        if TOO_COSTLY in weights:
+            return verdicts[weights.index(TOO_COSTLY)]
+        if (best := max(weights)) != NO_RULE:
+            return verdicts[weights.index(best)]
+        lines = chain.from_iterable(map(self.lines_naming, named))
+        return Verdict(True, Reason.NO_RULE, group=tuple(sorted(set(lines), key=_line_of_name)))
+
+    def _has_own_group(self, agent: str) -> bool:
+        """Whether a group names *agent*, which is not everyone."""
+        groups = self._groups_about(agent)
+        return bool(groups) and groups[0].agents[0].name != EVERYONE
+
+    def crawl_delay(self, agents: Agents) -> float | None:
+        """The Crawl-delay for *agents* in seconds, ``None`` where there is none.
+
+        Not part of RFC 9309. Where several hold for an agent, the longest.
+        """
+        return max(self._values(agents, Field.CRAWL_DELAY, float), default=None)
+
+    def request_rate(
+        self, agents: Agents, minute_of_day: float | None = None
+    ) -> RequestRate | None:
+        """The Request-rate for *agents*, ``None`` where there is none.
+
+        Not part of RFC 9309. Where several hold, the slowest. Rates that hold at
+        some times of the day only are left out where *minute_of_day* (in UTC) is
+        not such a time, and counted where none is given.
+        """
+        rates = [
+            rate
+            for rate in self._values(agents, Field.REQUEST_RATE, RequestRate)
+            if minute_of_day is None or rate.window is None or rate.window.contains(minute_of_day)
+        ]
+        return max(rates, key=lambda rate: rate.delay, default=None)
+
+    def visit_times(self, agents: Agents) -> tuple[TimeWindow, ...]:
+        """When *agents* are asked to visit; at any time where it is empty.
+
+        Not part of RFC 9309. Where several are given, each of them is such a time.
+        """
+        return tuple(self._values(agents, Field.VISIT_TIME, TimeWindow))
+
+    def records_for(
+        self, agents: Agents, fields: Collection[Field] = OTHER_FIELDS
+    ) -> tuple[OtherRecord, ...]:
+        """The :attr:`records` that are about *agents*, those of *fields*.
+
+        Of each field, they are those directly below user-agent lines that name us; where
+        there are none, those below such lines in the groups that are about *agents*.
+        Sitemap, Host, Clean-param and License are about the site wherever they
+        stand: see :attr:`records` for all of these.
+        """
+        return tuple(self._records_for(agents, fields))
+
+    def lines_naming(self, agents: Agents) -> tuple[AgentLine, ...]:
+        """The user-agent lines through which groups are about *agents*."""
+        return tuple(chain.from_iterable(group.agents for group in self._groups_about(agents)))
+
+    def _records_for(self, agents: Agents, fields: Collection[Field]) -> Iterator[OtherRecord]:
+        """Of each field those directly below our user-agent lines, else those in our groups."""
+        ours = sorted(line for _, line in self.lines_naming(agents))
+        in_groups = [
+            record
+            for record in read_other_records(self.body, self.dialect, fields)
+            if _any_in(ours, record.lines_of_group)
+        ]
+        direct = [_any_in(ours, record.lines_of_agents) for record in in_groups]
+        found = {record.field for record in compress(in_groups, direct)}
+        for record, is_direct in zip(in_groups, direct, strict=True):
+            if is_direct or record.field not in found:
+                yield record
+
+    def _values(self, agents: Agents, field: Field, kind: type[_Value]) -> Iterator[_Value]:
+        """The values of the records of *field*, which are of *kind*, for *agents*."""
+        for record in self._records_for(agents, {field}):
+            if isinstance(record.value, kind):
+                yield record.value
+
+    @property
+    def sitemaps(self) -> tuple[str, ...]:
+        """The values of the file's Sitemap lines, in order, without duplicates.
+
+        Untrusted text: a value need not be a URL.
+        """
+        records = read_other_records(self.body, self.dialect, {Field.SITEMAP})
+        values = [record.value for record in records]
+        return tuple(dict.fromkeys(value for value in values if isinstance(value, str)))
+
+    @property
+    def records(self) -> tuple[OtherRecord, ...]:
+        """The records that are neither user-agent lines nor rules, in file order."""
+        return tuple(read_other_records(self.body, self.dialect))
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What each line of the file was taken for, and what is wrong with it.
+
+        In file order, at least one for each line.
+        """
+        return tuple(read_findings(self.body, self.dialect, self.truncated))
+
+    def _is_robots_txt(self, path: str) -> bool:
+        # RFC 9309 §2.2.2: "The /robots.txt URI is implicitly allowed."
+        return path == ROBOTS_TXT and self.dialect.robots_txt_allowed
+
+    def _path(self, url: str | bytes) -> str:
+        """What of *url* rules are about; raises :exc:`InvalidURL`."""
+        if isinstance(url, str):
+            if not url.startswith(self._sites):
+                site = site_of(url)
+                self._sites, self._path_start = (f"{site}/",) if site else (), len(site)
+            if self._sites:
+                return rest_to_match(url[self._path_start :], self.dialect)
+        return path_to_match(url, self.dialect)
+
+    def _allows_first(self, path: str, agents: Agents) -> bool:
+        """Whether the rules for *agents*, for whom there is no index yet, allow *path*.
+
+        Of many sites one page is asked for. So the first time nothing is kept but
+        that there was one: to read the file again takes less than to keep it.
+        """
+        key = agents if isinstance(agents, str) else tuple(agents)
+        if key in self._asked:
+            return self._rules_for(agents).decide(path) & 1 == 1
+        self._asked = (*self._asked[-_MAX_RULE_SETS:], key)
+        _, groups = groups_about(self.body, self.dialect, preferences(agents))
+        _, patterns, allows = _combined(groups, self.dialect)
+        return not refuses(path, patterns, allows, self.dialect)
+
+    def _rules_for(self, agents: Agents) -> RuleSet:
+        """The combined rules of the groups that are about *agents*."""
+        key = agents if isinstance(agents, str) else tuple(agents)
+        rules = self._rule_sets.get(key)
+        if rules is None:
+            rules = self._index(key, *groups_about(self.body, self.dialect, preferences(agents)))
+        return rules
+
+    def _groups_about(self, agents: Agents) -> tuple[OurGroup, ...]:
+        """The groups that are about *agents*."""
+        key = agents if isinstance(agents, str) else tuple(agents)
+        if self._groups is None or key not in self._groups:
+            return self.keep(key, *groups_about(self.body, self.dialect, preferences(agents)))
+        return self._groups[key]
+
+    def keep(self, agents: Agents, agent: str, groups: list[Group]) -> tuple[OurGroup, ...]:
+        """Keep all that a verdict for *agents* needs, from what the file was read for already.
+
+        *agent* and *groups* are of :func:`~scrapy_rep.rep.parsing.groups.groups_about`.
+        """
+        key = agents if isinstance(agents, str) else tuple(agents)
+        self._index(key, agent, groups)
+        if self._groups is None or len(self._groups) >= _MAX_RULE_SETS:
+            self._groups = {}
+        ours = tuple(our_group(group, agent, self.dialect) for group in groups)
+        self._groups[key] = ours
+        return ours
+
+    def _index(self, key: Agents, agent: str, groups: list[Group]) -> RuleSet:
+        """Keep the index over the rules of *groups*, which are about *agent*, for *key*."""
+        # Others may have come to the same groups.
+        rules = self._rule_sets.get(agent)
+        if rules is None:
+            rules = RuleSet(*_combined(groups, self.dialect), self.dialect)
+        if len(self._rule_sets) >= _MAX_RULE_SETS:
+            self._rule_sets.clear()
+        self._rule_sets[agent] = self._rule_sets[key] = rules
+        return rules
+
+    def _rule(self, line: int) -> Rule:
+        """The rule that stands at *line*."""
+        if self._rules is None or len(self._rules) >= _MAX_RULES:
+            self._rules = {}
+        if line not in self._rules:
+            if self._lines is None:
+                self._lines = Lines(self.body, self.dialect)
+            read = read_line(self._lines[line - 1], self.dialect)
+            assert read is not None
+            self._rules[line] = Rule(read.field is Field.ALLOW, read.value, line)
+        return self._rules[line]
+
+
+def _any_in(numbers: Sequence[int], lines: range) -> bool:
+    """Whether any of *numbers*, which are sorted, is one of *lines*."""
+    return bisect_left(numbers, lines.start) < bisect_left(numbers, lines.stop)
+
+
+def _combined(
+    groups: list[Group], dialect: Dialect
+) -> tuple[Sequence[int], list[str], Sequence[bool]]:
+    """Lines and patterns of the rules of all *groups*, and which of them allow."""
+    rules = list(chain.from_iterable(group.rules for group in groups))
+    lines, fields, values = zip(*rules, strict=True) if rules else ((), (), ())
+    allow = Field.ALLOW
+    allows = [field is allow for field in fields]
+    return lines, canonical_patterns(values, dialect), allows

@@ -1,0 +1,136 @@
+"""The answer to "may this URL be accessed?", and what it rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from ..parsing.agents import AgentLine
+from ..parsing.records import OtherRecord
+from ..parsing.urls import ROBOTS_TXT, InvalidURL, Origin, has_other_scheme
+from ..text import printable
+from .matching import MOST_PIECES, Rule
+
+# A hostile file may have tens of thousands of user-agent lines in a group.
+_MOST_NAMES = 10
+
+
+class Reason(Enum):
+    """Why a verdict is what it is."""
+
+    #: A rule of our group decides: :attr:`Verdict.rule`.
+    RULE = "rule"
+    #: To try all rules with ``*`` that may match would take too long.
+    MATCHING_LIMIT = "matching-limit"
+    #: Our group has no rule that matches.
+    NO_RULE = "no-rule"
+    #: No group is for us, nor for everyone.
+    NO_GROUP = "no-group"
+    #: The URL is that of the robots.txt.
+    ROBOTS_TXT_ITSELF = "robots-txt-itself"
+    #: There is no robots.txt for us (RFC 9309 §2.3.1.3).
+    UNAVAILABLE = "unavailable"
+    #: Whether there is a robots.txt cannot be known (RFC 9309 §2.3.1.4).
+    UNREACHABLE = "unreachable"
+    #: The answer to the robots.txt request itself keeps crawlers out.
+    DISALLOWED = "disallowed"
+    #: A parser that is not ours decided, and names no line.
+    OTHER_PARSER = "other-parser"
+    #: There is a robots.txt that no parser could read.
+    UNREADABLE = "unreadable"
+    #: The URL has no origin, so nothing can be known about it.
+    INVALID_URL = "invalid-url"
+    #: URLs of this scheme have no robots.txt.
+    OTHER_SCHEME = "other-scheme"
+    #: The site refuses every purpose of the crawl: :attr:`Verdict.record`.
+    PURPOSE = "purpose"
+    #: The site asks to be visited at other times of the day.
+    VISIT_TIME = "visit-time"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether a URL may be accessed, and why.
+
+    *rule* and *line* (from 1) name the rule that decided, ``None`` and 0 where
+    none did; *group* the user-agent lines through which it is about us.
+    *merged* says that the rule is about us only because a record that is not
+    of the standard, such as Crawl-delay, ends no group (RFC 9309 §2.2.4): it
+    stands between our user-agent lines and others, right above the rules.
+    *record* is what decided where that is no rule, and so is about a purpose.
+    *sent_as* is the URL that decided, where that is not the URL that was asked
+    about but another one that the download handler may make of it.
+    *age* is that of the copy of robots.txt in seconds; *detail* what is known
+    beyond *reason*, for people. All text in it is safe to print.
+    """
+
+    allowed: bool
+    reason: Reason
+    rule: Rule | None = None
+    group: tuple[AgentLine, ...] = ()
+    origin: Origin | None = None
+    age: float | None = None
+    detail: str = ""
+    merged: bool = False
+    record: OtherRecord | None = None
+    sent_as: str = ""
+
+    @property
+    def line(self) -> int:
+        """The line that decided, from 1; 0 where no line did."""
+        decided = self.rule or self.record
+        return decided.line if decided else 0
+
+    def __str__(self) -> str:
+        answer = "allowed" if self.allowed else "disallowed"
+        sent_as = f"; it may be sent as {printable(self.sent_as)}" if self.sent_as else ""
+        return f"{answer} {self._because()}{sent_as}"
+
+    def _because(self) -> str:
+        where = printable(self.origin.robots_url) if self.origin else ROBOTS_TXT[1:]
+        if decided := self.rule or self.record:
+            names = _names(self.group)
+            by = f'by "{decided}" (line {self.line}, group {names}) of {where}'
+            return "; ".join(filter(None, (by, _MERGED if self.merged else "", self.detail)))
+        text = _SENTENCES[self.reason].format(where=where)
+        return f"{text} ({self.detail})" if self.detail else text
+
+
+def _names(group: Sequence[AgentLine]) -> str:
+    """The names of *group* for people; the first ones, where there are many."""
+    names = list(dict.fromkeys(agent.name for agent in group))
+    shown = ", ".join(map(printable, names[:_MOST_NAMES]))
+    more = len(names) - _MOST_NAMES
+    return f"{shown} and {more:,} more" if more > 0 else shown
+
+
+def origin_or_verdict(url: str) -> Origin | Verdict:
+    """The origin of *url*, or the verdict where no robots.txt has a say."""
+    try:
+        return Origin.of(url)
+    except InvalidURL as error:
+        if has_other_scheme(url):
+            return Verdict(True, Reason.OTHER_SCHEME)
+        return Verdict(False, Reason.INVALID_URL, detail=printable(str(error)))
+
+
+_MERGED = "a record between this group's user-agent lines does not end it"
+
+_SENTENCES = {
+    Reason.MATCHING_LIMIT: (
+        f"because rules of {{where}} with more than {MOST_PIECES} * may match the URL"
+    ),
+    Reason.NO_RULE: "because no rule of {where} for us matches",
+    Reason.NO_GROUP: "because {where} has no group for us",
+    Reason.ROBOTS_TXT_ITSELF: "because robots.txt itself always is",
+    Reason.UNAVAILABLE: "because {where} is unavailable",
+    Reason.UNREACHABLE: "because {where} is unreachable",
+    Reason.DISALLOWED: "because of how {where} was answered",
+    Reason.OTHER_PARSER: "by another parser's reading of {where}",
+    Reason.UNREADABLE: "because no parser could read {where}",
+    Reason.INVALID_URL: "because the URL has no robots.txt",
+    Reason.OTHER_SCHEME: "because URLs of this scheme have no robots.txt",
+    Reason.PURPOSE: "because {where} refuses every purpose of this crawl",
+    Reason.VISIT_TIME: "because {where} asks for visits at other times",
+}
