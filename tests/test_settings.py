@@ -214,7 +214,7 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("REP_VISIT_TIME", None, "accepted: off, wait, refuse"),
     ("REP_PACING", "shared", "accepted: local, fleet, or None"),
     ("REP_PACING", "fleet", 'set REP_STORE = "redis://host:port/db", or REP_PACING'),
-    ("REP_PURPOSES", 1, "accepted: a list of purposes, such as ai-input, ai-train, search"),
+    ("REP_PURPOSES", 1, "accepted: a list of purposes, such as ai-input, ai-train, ai-train-images, "),
     ("REP_CONTENT_USE", "all", "accepted: immediate, reference, full, or None"),
     ("REP_CONTENT_USE", True, "accepted: immediate, reference, full, or None"),
     ("REP_PURPOSES", ["Search"], "accepted: a list of purposes"),

@@ -26,14 +26,37 @@ from ..rules.matching import TOO_COSTLY, RuleSet, line_of
 #: The records that this file is about.
 PREFERENCE_FIELDS = frozenset({Field.CONTENT_SIGNAL, Field.CONTENT_USAGE})
 
-# Terms of https://contentsignals.org and of draft-ietf-aipref-vocab for the same.
-_SAME = (
-    frozenset({"search"}),
-    frozenset({"ai-input"}),
-    frozenset({"ai-train", "train-ai"}),
+#: What a page may be used for: one vocabulary for robots.txt and for all that comes with a page.
+PURPOSES = (
+    *("search", "snippet", "images", "archive"),
+    *("ai-input", "ai-train", "ai-train-images", "tdm"),
 )
-#: The purposes that have a definition somewhere.
-KNOWN_PURPOSES = frozenset().union(*_SAME)
+# The purposes that each term of https://contentsignals.org and of draft-ietf-aipref-vocab is
+# about. Who refuses search refuses what a search result shows.
+_ABOUT = {
+    "search": frozenset({"search", "snippet", "images"}),
+    "ai-input": frozenset({"ai-input"}),
+    "ai-train": frozenset({"ai-train", "ai-train-images"}),
+    "train-ai": frozenset({"ai-train", "ai-train-images"}),
+}
+# Another name of a purpose, from draft-ietf-aipref-vocab.
+_ALIASES = {"train-ai": "ai-train"}
+#: The purposes that have a definition somewhere, and their other names.
+KNOWN_PURPOSES = frozenset(PURPOSES) | set(_ALIASES)
+
+
+def purposes_of(term: str) -> frozenset[str]:
+    """The purposes that *term*, of Content-Signal or Content-Usage, is about."""
+    return _ABOUT.get(term) or frozenset({term})
+
+
+def canonical_purpose(name: str) -> str:
+    """The name of a purpose that :data:`PURPOSES` has for *name*.
+
+    >>> canonical_purpose("train-ai")
+    'ai-train'
+    """
+    return _ALIASES.get(name, name)
 
 
 class Refusal(NamedTuple):
@@ -119,8 +142,8 @@ class _Refusing(NamedTuple):
 
 
 def _refuses(purpose: str) -> Callable[[UsagePreferences], bool]:
-    same = next((terms for terms in _SAME if purpose in terms), {purpose})
-    return lambda value: any(term in same and not yes for term, yes in value.purposes)
+    name = canonical_purpose(purpose)
+    return lambda value: any(name in purposes_of(term) and not yes for term, yes in value.purposes)
 
 
 def _allows_less_than(shown: ContentUse) -> Callable[[UsagePreferences], bool]:
