@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from importlib.util import find_spec
 from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import urlsplit
@@ -78,7 +79,9 @@ DEFAULTS: dict[str, Any] = {
     "REP_MAX_WAIT": 3600.0,
     "REP_MAX_WAITING": 5000,
     "REP_MIN_AGE": 300.0,
+    "REP_NOFOLLOW": ["nofollow"],
     "REP_PACING": None,
+    "REP_PAGE_RULES": "off",
     "REP_PURPOSES": [],
     "REP_REQUEST_RATE": True,
     "REP_REPORT": None,
@@ -86,6 +89,7 @@ DEFAULTS: dict[str, Any] = {
     "REP_RETRY_MAX_DELAY": 3600.0,
     "REP_STATUS_OVERRIDES": {},
     "REP_STORE": "sqlite",
+    "REP_TDM_FILE": None,
     "REP_UNREACHABLE": None,
     "REP_UNREACHABLE_GRACE": None,
     "REP_VISIT_TIME": "off",
@@ -107,6 +111,16 @@ class PacedBy(Enum):
     LOCAL = "local"
     #: All workers that share a Redis.
     FLEET = "fleet"
+
+
+class PageRuleMode(Enum):
+    """What is done with the rules of pages: headers, meta tags, links and TDM reservations."""
+
+    OFF = "off"
+    #: Responses have their rules in their meta.
+    ANNOTATE = "annotate"
+    #: And reserved responses are refused, and links that are not to be followed are dropped.
+    OBEY = "obey"
 
 
 class VisitTime(Enum):
@@ -155,6 +169,11 @@ class RepSettings:
     min_age: float
     report: ReportPath | None
     pacing: PacedBy
+    page_rules: PageRuleMode
+    #: The values of ``rel`` for which a link is not followed.
+    nofollow: frozenset[str]
+    #: Whether ``/.well-known/tdmrep.json`` is fetched; ``None`` if a purpose asks for it.
+    tdm_file: bool | None
     retry_delay: float
     retry_max_delay: float
     status_overrides: Mapping[int, Access]
@@ -214,6 +233,9 @@ class RepSettings:
             min_age=_read(settings, "REP_MIN_AGE", _positive_number),
             report=_read(settings, "REP_REPORT", _optional(parse_path)),
             pacing=_read(settings, "REP_PACING", _paced_by(store)),
+            page_rules=page_rule_mode(settings),
+            nofollow=nofollow_rels(settings),
+            tdm_file=_read(settings, "REP_TDM_FILE", _optional(_boolean)),
             retry_delay=_read(settings, "REP_RETRY_DELAY", _positive_number),
             retry_max_delay=_read(settings, "REP_RETRY_MAX_DELAY", _positive_number),
             status_overrides=_read(settings, "REP_STATUS_OVERRIDES", _status_overrides),
@@ -265,6 +287,16 @@ def downloader_middlewares(settings: BaseSettings) -> list[Any]:
     with_base = getattr(settings, "get_component_priority_dict_with_base", None)
     components = (with_base or settings.getwithbase)("DOWNLOADER_MIDDLEWARES")
     return [load_object(component) for component in build_component_list(components)]
+
+
+def page_rule_mode(settings: BaseSettings) -> PageRuleMode:
+    """What ``REP_PAGE_RULES`` says."""
+    return _read(settings, "REP_PAGE_RULES", _page_rules)
+
+
+def nofollow_rels(settings: BaseSettings) -> frozenset[str]:
+    """What ``REP_NOFOLLOW`` says."""
+    return _read(settings, "REP_NOFOLLOW", _rels)
 
 
 def read_dialect(settings: BaseSettings) -> Dialect:
@@ -356,6 +388,25 @@ def _visit_time(value: object) -> VisitTime:
     if value not in accepted:
         raise ValueError(f"accepted: {', '.join(accepted)}")
     return VisitTime(value)
+
+
+def _page_rules(value: object) -> PageRuleMode:
+    accepted = [mode.value for mode in PageRuleMode]
+    if value not in accepted:
+        raise ValueError(f"accepted: {', '.join(accepted)}")
+    if value != "off" and find_spec("http_sf") is None:
+        raise ValueError("the package http-sf is missing; install scrapy-rep[pages]")
+    return PageRuleMode(value)
+
+
+_RELS = ("nofollow", "ugc", "sponsored")
+
+
+def _rels(value: object) -> frozenset[str]:
+    listed = _listed(value)
+    if not isinstance(listed, Sequence) or not all(rel in _RELS for rel in listed):
+        raise ValueError(f"accepted: a list of {', '.join(_RELS)}; an empty one to follow all")
+    return frozenset(listed)
 
 
 def _content_use(value: object) -> ContentUse:

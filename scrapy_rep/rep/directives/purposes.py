@@ -13,7 +13,7 @@ much of a page may be shown again, of which the least holds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import compress
 from typing import NamedTuple
 
@@ -76,10 +76,11 @@ class Preferences:
         shown: ContentUse | None = None,
     ) -> None:
         self._records = {record.line: record for record in records}
+        self._purposes = [canonical_purpose(purpose) for purpose in purposes]
         self._shown = shown
         self._by_purpose = [
             [self._rules(field, _refuses(purpose)) for field in PREFERENCE_FIELDS]
-            for purpose in purposes
+            for purpose in self._purposes
         ]
         self._bounds: list[_Refusing] = []
         if shown is not None:
@@ -103,6 +104,24 @@ class Preferences:
             why = f"this crawl shows more of its pages again: {self._shown.value}"
             return Refusal(self._records[line], why)
         return None
+
+    def stated(self, url: str) -> Iterator[tuple[str, OtherRecord, bool]]:
+        """Each purpose that a record refuses or allows, the record, and whether it allows.
+
+        Raises as :meth:`refusal` does.
+        """
+        if not self._records:
+            return
+        path = path_to_match(url, RFC9309)
+        for purpose, by_field in zip(self._purposes, self._by_purpose, strict=True):
+            line = _first_refusal(by_field, path)
+            if line:
+                yield purpose, self._records[line], False
+                continue
+            for rules in by_field:
+                record = self._records.get(line_of(rules.rules.decide(path)))
+                if record is not None and _allows(record.value, purpose):
+                    yield purpose, record, True
 
     def _rules(self, field: Field, refuse: Callable[[UsagePreferences], bool]) -> _Refusing:
         """The records of *field* as rules that "allow" where they *refuse*.
@@ -142,8 +161,15 @@ class _Refusing(NamedTuple):
 
 
 def _refuses(purpose: str) -> Callable[[UsagePreferences], bool]:
-    name = canonical_purpose(purpose)
-    return lambda value: any(name in purposes_of(term) and not yes for term, yes in value.purposes)
+    return lambda value: any(
+        purpose in purposes_of(term) and not yes for term, yes in value.purposes
+    )
+
+
+def _allows(value: object, purpose: str) -> bool:
+    return isinstance(value, UsagePreferences) and any(
+        purpose in purposes_of(term) and yes for term, yes in value.purposes
+    )
 
 
 def _allows_less_than(shown: ContentUse) -> Callable[[UsagePreferences], bool]:
