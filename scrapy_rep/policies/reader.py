@@ -109,6 +109,7 @@ class PolicyReader:
             when_unreachable=self._settings.when_unreachable,
             robots=robots,
             directives=Directives.of(robots, self._settings.honoured) if robots else None,
+            spellings=self._chain.spellings,
         )
 
     async def _rules(self, origin: Origin, result: FetchResult, asking: Request) -> Rules:
