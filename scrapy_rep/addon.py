@@ -10,25 +10,37 @@ from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 
 from scrapy_rep.middleware import RepMiddleware
+from scrapy_rep.settings import PageRuleMode, page_rule_mode
 
 _MIDDLEWARES = "DOWNLOADER_MIDDLEWARES"
 _SCRAPYS = global_object_name(RobotsTxtMiddleware)
 _OURS = "scrapy_rep.RepMiddleware"
 # Where Scrapy's own stands in DOWNLOADER_MIDDLEWARES_BASE.
 _POSITION = 100
+# In SPIDER_MIDDLEWARES: what is dropped, no other middleware need see.
+_NEXT_TO_SPIDER = 950
 
 
 class Addon:
     """Puts :class:`~scrapy_rep.RepMiddleware` in the place of Scrapy's own.
 
     It turns ROBOTSTXT_OBEY on and sets ROBOTSTXT_PARSER with the priority of
-    add-ons, so what a project or a spider sets still wins.
+    add-ons, so what a project or a spider sets still wins. Where REP_PAGE_RULES is ``obey``,
+    it adds :class:`~scrapy_rep.pages.nofollow.NofollowMiddleware` to SPIDER_MIDDLEWARES.
     """
 
     def update_settings(self, settings: BaseSettings) -> None:
         """Called by Scrapy before a crawl."""
         settings.set("ROBOTSTXT_OBEY", True, "addon")
         settings.set("ROBOTSTXT_PARSER", "scrapy_rep.RepRobotParser", "addon")
+        if page_rule_mode(settings) is PageRuleMode.OBEY:
+            # Most crawls do without it, and without what it imports.
+            from scrapy_rep.pages.nofollow import NofollowMiddleware
+
+            # Unless a project has put it somewhere, or switched it off.
+            settings.setdefault_in_component_priority_dict(
+                "SPIDER_MIDDLEWARES", NofollowMiddleware, _NEXT_TO_SPIDER
+            )
         middlewares = settings.getdict(_MIDDLEWARES)
         ours = _keys_of(RepMiddleware, middlewares)
         if any(middlewares[key] is None for key in ours):

@@ -38,7 +38,13 @@ from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.policy import Policy
 from scrapy_rep.rep.rules.verdict import Reason, Verdict, origin_or_verdict
 from scrapy_rep.rep.text import printable
-from scrapy_rep.settings import RepSettings, downloader_middlewares, obeys_robotstxt, tokens
+from scrapy_rep.settings import (
+    PageRuleMode,
+    RepSettings,
+    downloader_middlewares,
+    obeys_robotstxt,
+    tokens,
+)
 from scrapy_rep.throttling.pacing import Pacing
 from scrapy_rep.tokens import AgentTokens
 
@@ -85,6 +91,8 @@ class RepMiddleware:
         self._limit = limit
         self._warn = Engine(crawler).warn
         crawler.signals.connect(self._warn, signals.spider_opened)
+        if self._settings.page_rules is not PageRuleMode.OFF:
+            self._add_page_rules()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> RepMiddleware:
@@ -92,6 +100,22 @@ class RepMiddleware:
         :exc:`~scrapy_rep.exceptions.ConfigurationError` for settings that make
         no sense."""
         return cls(crawler)
+
+    def _add_page_rules(self) -> None:
+        # Most crawls do without these, and without what they import.
+        from scrapy_rep.pages.responses import ResponseRules
+
+        responses = ResponseRules(
+            self._crawler,
+            self._settings,
+            self._tokens,
+            self._clock,
+            self._policies.peek,
+            lambda policy, request, verdict: self._refused(policy, request, Refuse(verdict)),
+        )
+        # Scrapy calls these where they exist.
+        self.process_response = responses.process_response
+        self.process_exception = responses.process_exception
 
     # -- for spiders --------------------------------------------------------------
 

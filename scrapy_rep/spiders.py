@@ -12,11 +12,12 @@ from scrapy.link import Link
 from scrapy.spiders import SitemapSpider
 
 from scrapy_rep.middleware import RepMiddleware
-from scrapy_rep.observers.stats import count
+from scrapy_rep.observers.stats import NOT_FOLLOWED, count
 from scrapy_rep.rep.dialects import Access
 from scrapy_rep.rep.parsing.urls import ROBOTS_TXT
 from scrapy_rep.rep.rules.verdict import Reason
 from scrapy_rep.rep.text import printable
+from scrapy_rep.settings import PageRuleMode, nofollow_rels, page_rule_mode
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -32,12 +33,16 @@ class RobotsLinkFilter:
 
     Called with links, it returns those to keep: such as are allowed, those to
     origins whose robots.txt is not in memory, and those that are refused for the
-    time being only. Without ``RepMiddleware`` it keeps all. For ``process_links``
+    time being only. Without ``RepMiddleware`` it keeps all. Where ``REP_PAGE_RULES`` is
+    ``obey``, it drops links that are ``nofollow``. For ``process_links``
     of a :class:`~scrapy.spiders.Rule`.
     """
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
+        settings = crawler.settings
+        obeys = page_rule_mode(settings) is PageRuleMode.OBEY
+        self._drops_nofollow = obeys and "nofollow" in nofollow_rels(settings)
 
     def __call__(self, links: Iterable[Link]) -> list[Link]:
         """The *links* to keep, in order."""
@@ -47,6 +52,9 @@ class RobotsLinkFilter:
         return [link for link in links if not self._is_refused(middleware, link)]
 
     def _is_refused(self, middleware: RepMiddleware, link: Link) -> bool:
+        if link.nofollow and self._drops_nofollow:
+            count(self._crawler, NOT_FOLLOWED)
+            return True
         verdict = middleware.known_verdict(link.url)
         if verdict is None or verdict.allowed or verdict.reason in _TEMPORARY:
             return False

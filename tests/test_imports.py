@@ -86,6 +86,7 @@ LAYERS = [
     "parsers",
     "holding",
     "throttling",
+    "pages",
     "policies",
     "middleware",
     "addon",

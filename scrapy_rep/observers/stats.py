@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
+#: Requests that were dropped because a page does not want its links followed.
+NOT_FOLLOWED = "robotstxt/page_rules/not_followed_count"
+
 
 def count(crawler: Crawler, key: str, number: int = 1) -> None:
     """*number* more of *key*, such as ``robotstxt/forbidden``, in the stats of *crawler*."""

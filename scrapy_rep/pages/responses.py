@@ -20,7 +20,7 @@ from scrapy_rep.pages.evaluate import evaluate
 from scrapy_rep.pages.headers import Lines, header_statements, header_tdm_policy
 from scrapy_rep.pages.html import meta_statements, meta_tags, meta_tdm_policy
 from scrapy_rep.pages.robots_txt import RobotsTxtStatements
-from scrapy_rep.pages.statements import USES, PageRules, Source, Statement
+from scrapy_rep.pages.statements import PAGE_RULES, USES, PageRules
 from scrapy_rep.rep.directives.purposes import PURPOSES, canonical_purpose
 from scrapy_rep.rep.policy import Policy
 from scrapy_rep.rep.rules.verdict import Reason, Verdict, origin_or_verdict
@@ -36,11 +36,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: Request meta key: the :class:`~.statements.PageRules` of the response.
-PAGE_RULES = "rep_page_rules"
-
 _HTML = (b"text/html", b"application/xhtml+xml")
-# Of an answer that is not in HTML, no meta tag can follow.
 _EMPTY = evaluate((), 0.0)
 
 
@@ -174,7 +170,7 @@ class ResponseRules:
         return self._evaluate(tuple(statements), now, policies, self._uses)
 
     def _refuses_all(self, rules: PageRules) -> bool:
-        """Whether no purpose of the crawl is left, for a reason beyond robots.txt."""
+        """Whether no purpose of the crawl is left."""
         return bool(self._purposes) and not any(map(rules.allowed, self._purposes))
 
     def _check(self, policy: Policy | None, request: Request, rules: PageRules) -> None:

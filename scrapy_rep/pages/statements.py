@@ -14,6 +14,8 @@ from enum import Enum
 from scrapy_rep.rep.directives.purposes import PURPOSES, purposes_of
 from scrapy_rep.rep.text import printable
 
+#: Request meta key: the :class:`PageRules` of the response.
+PAGE_RULES = "rep_page_rules"
 #: The use of a page's links: to request them.
 FOLLOW = "follow"
 #: All uses that a page's rules are evaluated for. All but "follow" are purposes of a crawl.
