@@ -10,7 +10,7 @@ from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 
 from scrapy_rep.middleware import RepMiddleware
-from scrapy_rep.settings import PageRuleMode, page_rule_mode
+from scrapy_rep.settings import rels_not_followed
 
 _MIDDLEWARES = "DOWNLOADER_MIDDLEWARES"
 _SCRAPYS = global_object_name(RobotsTxtMiddleware)
@@ -33,7 +33,7 @@ class Addon:
         """Called by Scrapy before a crawl."""
         settings.set("ROBOTSTXT_OBEY", True, "addon")
         settings.set("ROBOTSTXT_PARSER", "scrapy_rep.RepRobotParser", "addon")
-        if page_rule_mode(settings) is PageRuleMode.OBEY:
+        if rels_not_followed(settings):
             # Most crawls do without it, and without what it imports.
             from scrapy_rep.pages.nofollow import NofollowMiddleware
 

@@ -17,7 +17,7 @@ from scrapy_rep.rep.dialects import Access
 from scrapy_rep.rep.parsing.urls import ROBOTS_TXT
 from scrapy_rep.rep.rules.verdict import Reason
 from scrapy_rep.rep.text import printable
-from scrapy_rep.settings import PageRuleMode, nofollow_rels, page_rule_mode
+from scrapy_rep.settings import rels_not_followed
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -40,9 +40,7 @@ class RobotsLinkFilter:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        settings = crawler.settings
-        obeys = page_rule_mode(settings) is PageRuleMode.OBEY
-        self._drops_nofollow = obeys and "nofollow" in nofollow_rels(settings)
+        self._drops_nofollow = "nofollow" in rels_not_followed(crawler.settings)
 
     def __call__(self, links: Iterable[Link]) -> list[Link]:
         """The *links* to keep, in order."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 import http_sf
 
 from scrapy_rep.pages.robots_tag import MAX_HEADER, complete_members, read_rules
-from scrapy_rep.pages.statements import REFUSED_BY_TDM, Source, Statement, as_text
+from scrapy_rep.pages.statements import REFUSED_BY_TDM, Source, Statement, as_text, tdm_policy
 from scrapy_rep.rep.directives.purposes import purposes_of
 
 #: The values of the header with a name, a line each.
@@ -19,8 +19,6 @@ Lines = Callable[[str], Iterable[bytes]]
 
 _PREFERENCES = {"y": True, "n": False}
 _RESERVATIONS = {"0": True, "1": False}
-#: "tdm-policy is a URL": of a longer one, nobody keeps anything.
-MAX_URL = 2048
 
 
 def header_statements(lines: Lines, tokens: Collection[str]) -> Iterator[Statement]:
@@ -89,9 +87,3 @@ def tdm_reservation(value: str, source: Source, name: str) -> Iterator[Statement
         if allows is not None:
             text = as_text(name, part.strip())
             yield Statement(source, text, REFUSED_BY_TDM, allows, is_tdm=True)
-
-
-def tdm_policy(value: str) -> str | None:
-    """The URL of a TDM policy, as the site wrote it; ``None`` for one that cannot be."""
-    value = value.strip()
-    return value if value and len(value) <= MAX_URL else None

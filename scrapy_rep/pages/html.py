@@ -18,9 +18,9 @@ from functools import lru_cache
 
 from parsel import Selector
 
-from scrapy_rep.pages.headers import tdm_policy, tdm_reservation
+from scrapy_rep.pages.headers import tdm_reservation
 from scrapy_rep.pages.robots_tag import MAX_HEADER, complete_members, read_rules
-from scrapy_rep.pages.statements import Source, Statement
+from scrapy_rep.pages.statements import Source, Statement, tdm_policy
 
 #: The bytes of a page in which meta tags are looked for.
 MAX_HEAD = 64 * 1024

@@ -16,7 +16,7 @@ from w3lib.url import safe_url_string
 from scrapy_rep.observers.stats import NOT_FOLLOWED, count
 from scrapy_rep.pages.html import links_not_to_follow
 from scrapy_rep.pages.statements import FOLLOW, PAGE_RULES, PageRules
-from scrapy_rep.settings import PageRuleMode, nofollow_rels, obeys_robotstxt, page_rule_mode
+from scrapy_rep.settings import rels_not_followed
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -33,10 +33,8 @@ class NofollowMiddleware:
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        settings = crawler.settings
-        self._rels = nofollow_rels(settings)
-        obeys = page_rule_mode(settings) is PageRuleMode.OBEY and obeys_robotstxt(settings)
-        if not obeys or not self._rels:
+        self._rels = rels_not_followed(crawler.settings)
+        if not self._rels:
             raise NotConfigured
         self._crawler = crawler
         self._needles = [rel.encode() for rel in self._rels]

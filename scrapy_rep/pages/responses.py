@@ -7,7 +7,7 @@ how rules are read, and how tdmrep.json is fetched (:mod:`.tdm_files`).
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_rep.exceptions import RobotsForbidden
-    from scrapy_rep.pages.tdmrep import TdmFile
+    from scrapy_rep.pages.tdm_files import TdmFiles
     from scrapy_rep.settings import RepSettings
     from scrapy_rep.tokens import AgentTokens
 
@@ -54,15 +54,15 @@ class ResponseRules:
         tokens: AgentTokens,
         clock: Callable[[], float],
         peek: Callable[[str], Policy | None],
+        tdm_files: TdmFiles | None,
         refused: Callable[[Policy | None, Request, Verdict], RobotsForbidden],
-        tdm_file: Callable[[str], TdmFile | None] = lambda url: None,
     ) -> None:
         self._crawler = crawler
         self._tokens = tokens
         self._clock = clock
         self._peek = peek
         self._refused = refused
-        self._tdm_file = tdm_file
+        self._tdm_files = tdm_files
         self._purposes: tuple[str, ...] = ()
         declared = tuple(dict.fromkeys(map(canonical_purpose, settings.honoured.purposes)))
         if settings.page_rules is PageRuleMode.OBEY:
@@ -92,12 +92,11 @@ class ResponseRules:
         """
         if not _is_page(request) or not 200 <= response.status < 300:
             return response
-        agents = self._tokens.of(request)
-        tokens = _lower(agents)
-        body = response.body if isinstance(response, HtmlResponse) else b""
-        tags = meta_tags(body, tokens) if body else []
-        policy = self._peek(response.url)
-        rules = self._rules(policy, response.url, agents, response.headers.getlist, tags)
+        tags: list[tuple[str, str]] = []
+        if isinstance(response, HtmlResponse):
+            tags = meta_tags(response.body, _lower(self._tokens.of(request)))
+        policy = self._peek(request.url)
+        rules = self._rules(policy, request, response.headers.getlist, tags)
         request.meta[PAGE_RULES] = rules
         if rules.statements:
             self._count(rules)
@@ -126,8 +125,7 @@ class ResponseRules:
             return
         rules = self._rules(
             self._peek(request.url),
-            request.url,
-            self._tokens.of(request),
+            request,
             headers.getlist,
             # A tag may lift a TDM reservation, and nothing else.
             may_be_lifted=(headers.get("Content-Type") or _HTML[0]).lower().startswith(_HTML),
@@ -141,21 +139,21 @@ class ResponseRules:
     def _rules(
         self,
         policy: Policy | None,
-        url: str,
-        agents: tuple[str, ...],
+        request: Request,
         lines: Lines,
-        tags: list[tuple[str, str]] | None = None,
+        tags: Sequence[tuple[str, str]] = (),
         *,
         may_be_lifted: bool = False,
     ) -> PageRules:
+        url, agents = request.url, self._tokens.of(request)
         tokens = _lower(agents)
-        file = self._tdm_file(url)
+        file = self._tdm_files.file(policy, request) if self._tdm_files is not None else None
         by_file = file.statement(url) if file is not None else None
         statements = [
             *self._robots_txt.of(policy, url, agents),
             *([by_file] if by_file is not None else []),
             *header_statements(lines, tokens),
-            *meta_statements(tags or (), tokens),
+            *meta_statements(tags, tokens),
         ]
         if may_be_lifted:
             statements = [each for each in statements if not each.is_tdm]
@@ -165,7 +163,7 @@ class ResponseRules:
         policies = (
             file.policy(url) if file is not None else None,
             header_tdm_policy(lines),
-            meta_tdm_policy(tags or ()),
+            meta_tdm_policy(tags),
         )
         return self._evaluate(tuple(statements), now, policies, self._uses)
 

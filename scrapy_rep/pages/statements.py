@@ -127,6 +127,16 @@ class PageRules:
         return tuple(use for use, verdict in self.verdicts.items() if not verdict.allowed)
 
 
+#: A longer URL of a TDM policy is not kept.
+MAX_URL = 2048
+
+
+def tdm_policy(value: str) -> str | None:
+    """The URL of a TDM policy, as the site wrote it; ``None`` for one that cannot be."""
+    value = value.strip()
+    return value if value and len(value) <= MAX_URL else None
+
+
 def as_text(prefix: str, value: str) -> str:
     """*value*, which a site wrote, after *prefix*; safe to print."""
     return f"{prefix}: {printable(value)}"

@@ -14,16 +14,37 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from scrapy_rep.pages.headers import tdm_policy
-from scrapy_rep.pages.statements import REFUSED_BY_TDM, Source, Statement, as_text
+from scrapy_rep.pages.statements import REFUSED_BY_TDM, Source, Statement, as_text, tdm_policy
 from scrapy_rep.rep.dialects import RFC9309
-from scrapy_rep.rep.parsing.urls import InvalidURL, canonical_patterns, path_to_match
+from scrapy_rep.rep.parsing.agents import Agents
+from scrapy_rep.rep.parsing.urls import InvalidURL, Origin, canonical_patterns, path_to_match
 from scrapy_rep.rep.rules.matching import MOST_PIECES, pattern_matches
+from scrapy_rep.rep.rules.verdict import Reason, Verdict
 
 #: Where the file of an origin is.
 TDMREP_JSON = "/.well-known/tdmrep.json"
 #: Rules of one file that are read; the documents know of a handful.
 MAX_RULES = 1000
+
+
+class TdmOrigin(Origin):
+    """An origin whose file is its tdmrep.json, for what fetches and keeps robots.txt files."""
+
+    __slots__ = ()
+    stats = "tdmrep"
+
+    @classmethod
+    def beside(cls, origin: Origin) -> TdmOrigin:
+        """That of the same site as *origin*."""
+        return cls(origin.scheme, origin.host, origin.port)
+
+    @property
+    def robots_url(self) -> str:
+        """The URL of the file."""
+        return str(self)
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}{TDMREP_JSON}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +79,14 @@ class TdmFile:
         if not isinstance(values, list):
             return cls(problem="It is not an array of rules.")
         return cls(tuple(_rules(values[:MAX_RULES])))
+
+    def allowed(self, url: str, agents: Agents) -> bool:
+        """True: the file says nothing about access."""
+        return True
+
+    def verdict(self, url: str, agents: Agents) -> Verdict:
+        """The same."""
+        return Verdict(True, Reason.NO_RULE)
 
     def rule_for(self, url: str) -> TdmRule | None:
         """The first rule whose location matches *url*, an absolute URL or a path."""

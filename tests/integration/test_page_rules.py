@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from scrapy_rep.cli.servers import Answer, Asked, LoopbackServers, http_response
-from tests.integration.crawling import Crawl, Job, ok, pages, redirect
+from tests.integration.crawling import Crawl, Job, ok, pages
 
 HTML = ("Content-Type", "text/html")
 # More than fits in the buffers of a connection.
@@ -50,7 +50,6 @@ PAGES: dict[str, bytes | Answer] = {
     "/reserved": page(("tdm-reservation", "1"), ("tdm-policy", "https://a/p")),
     "/lifted": page(("tdm-reservation", "1"), head='<meta name="tdm-reservation" content="0">'),
     "/error": page(("X-Robots-Tag", "noai"), body="an error", status=404),
-    "/moved": http_response(301, b"", [("Location", "/header"), ("X-Robots-Tag", "none")]),
     "/image": http_response(200, b"GIF", [("Content-Type", "image/gif"), ("tdm-reservation", "1")]),
 }
 
@@ -71,7 +70,8 @@ def test_responses_are_annotated(servers: LoopbackServers, loop: str) -> None:
     assert rules("/ours")["ai-train"] == "ai-train: refused by X-Robots-Tag: examplebot: noai"
     assert rules("/others") == {}
     assert rules("/usage") == {
-        use: f"{use}: refused by Content-Signal: /usage search=no, ai-train=yes (line 2 of robots.txt)"
+        use: f"{use}: refused by Content-Signal: /usage search=no, ai-train=yes "
+        "(line 2 of robots.txt)"
         for use in ("search", "snippet", "images")
     } | {
         use: f"{use}: refused by Content-Usage: train-ai=n"
@@ -79,10 +79,9 @@ def test_responses_are_annotated(servers: LoopbackServers, loop: str) -> None:
     }
     assert rules("/reserved")["tdm"] == "tdm: refused by tdm-reservation: 1"
     assert rules("/lifted")["tdm"] == 'tdm: allowed by <meta name="tdm-reservation">: 0'
-    # Not a page, but an error; and the page that a redirect leads to.
+    # Not a page, but an error.
     assert rules("/error") is None
-    assert rules("/moved") == rules("/header")
-    assert crawl.stats["robotstxt/page_rules/page_count"] == "8"
+    assert crawl.stats["robotstxt/page_rules/page_count"] == "7"
     assert crawl.our_log() == []
 
 
@@ -102,7 +101,6 @@ def test_reserved_responses_are_refused(servers: LoopbackServers, loop: str) -> 
         "/lifted": "fetched",
         # An error page is none of the site's pages: it is for who asked to handle it.
         "/error": "fetched",
-        "/moved": "refused",
         "/image": "refused",
     }
     refused = crawl.outcomes[one.url + "/header"]
@@ -111,8 +109,8 @@ def test_reserved_responses_are_refused(servers: LoopbackServers, loop: str) -> 
         "disallowed because its page rules refuse every purpose of this crawl "
         "(ai-train: refused by X-Robots-Tag: noai)"
     )
-    assert crawl.stats["robotstxt/forbidden/reserved"] == "7"
-    assert "requests refused: 7 (reserved 7)" in crawl.summaries()[0]
+    assert crawl.stats["robotstxt/forbidden/reserved"] == "6"
+    assert "requests refused: 6 (reserved 6)" in crawl.summaries()[0]
     assert crawl.our_log() == []
 
 
@@ -166,21 +164,31 @@ def test_a_body_of_another_status_may_be_cut_and_is_retried_as_ever(
     one = servers.serve(
         site_of({"/a": page(("X-Robots-Tag", "noai"), ("Content-Encoding", "gzip"), status=503)})
     )
-    settings = {
-        **{"REP_PAGE_RULES": "obey", "REP_PURPOSES": ["ai-train"]},
-        **{"RETRY_ENABLED": True, "RETRY_TIMES": 1},
-    }
-    crawl = run([f"{one.url}/a"], loop, settings)
+    settings = {"REP_PAGE_RULES": "obey", "REP_PURPOSES": ["ai-train"]}
+    retry = {"RETRY_ENABLED": True, "RETRY_TIMES": 1}
+    crawl = run([f"{one.url}/a"], loop, settings | retry)
     assert crawl.outcome(f"{one.url}/a") == "fetched"
     assert crawl.outcomes[f"{one.url}/a"]["status"] == 503
     assert one.targets() == ["/robots.txt", "/a", "/a"]
 
 
+def test_a_redirect_is_followed_and_its_target_has_rules(
+    servers: LoopbackServers, loop: str
+) -> None:
+    moved = http_response(301, b"", [("Location", "/header"), ("X-Robots-Tag", "none")])
+    one = servers.serve(site_of(PAGES | {"/moved": moved}))
+    settings = {"REP_PAGE_RULES": "obey", "REP_PURPOSES": ["ai-train"]}
+    job = Job(pages(f"{one.url}/moved", handle_httpstatus_all=False), loop, settings)
+    crawl = job.run()
+    assert crawl.outcome(f"{one.url}/moved") == "refused"
+    assert one.targets() == ["/robots.txt", "/moved", "/header"]
+
+
 def test_rules_of_one_page_do_not_stay_in_the_meta_of_another(
     servers: LoopbackServers, loop: str
 ) -> None:
-    # The meta of a redirect is that of the request; the answer to it has no rules.
-    one = servers.serve(site_of({"/a": redirect("/b"), "/b": page(status=404)}))
+    # Many spiders pass the meta of a response on.
+    one = servers.serve(site_of({"/a": page(status=404)}))
     job = Job(
         pages(f"{one.url}/a", rep_page_rules="of another page"),
         loop,

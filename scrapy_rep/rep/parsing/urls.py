@@ -16,7 +16,7 @@ import contextlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 from urllib.parse import urlsplit
 
 from ..dialects import Dialect, PathForm
@@ -97,6 +97,9 @@ class Origin:
     The host is lower-case ASCII (IDNA), IPv6 addresses without brackets; the
     port is never ``None``. Userinfo has no place in it.
     """
+
+    #: What the stats about the file of an origin begin with.
+    stats: ClassVar[str] = "robotstxt"
 
     scheme: str
     host: str
