@@ -60,7 +60,9 @@ class PolicyLog:
             entry.outage is None and entry.copy is not None and entry.copy.result is not result
         )
         what = "confirmed_count" if was_confirmed else f"access_count/{access.value}"
-        self._count(what)
+        self._count(what, policy.origin)
+        if not policy.origin.refuses:
+            return
         if entry.outage is not None:
             self._tell_outage(policy, is_new=before is None or before.outage is None)
         elif before is not None and before.outage is not None:
@@ -87,8 +89,8 @@ class PolicyLog:
 
     def on_stored(self, policy: Policy) -> None:
         """The store knew *policy*, and nobody had to fetch."""
-        self._count("store_count")
-        if policy.access is Access.UNREACHABLE:
+        self._count("store_count", policy.origin)
+        if policy.access is Access.UNREACHABLE and policy.origin.refuses:
             now = self._clock()
             self._log(
                 logging.WARNING,
@@ -104,7 +106,7 @@ class PolicyLog:
     def on_parsed(self, origin: Origin, result: FetchResult) -> None:
         """The body of *result*, the robots.txt of *origin*, was read."""
         if result.cut or len(result.body) > self._settings.max_size:
-            self._count("truncated_count")
+            self._count("truncated_count", origin)
             self._log(
                 logging.INFO,
                 "%(url)s has more than %(size)d bytes; the rest is ignored (REP_MAX_SIZE)",
@@ -112,7 +114,7 @@ class PolicyLog:
                 size=self._settings.max_size,
             )
         if result.body.lstrip()[:20].lower().startswith(_HTML_STARTS):
-            self._count("html_count")
+            self._count("html_count", origin)
             self._log(
                 logging.WARNING,
                 "%(url)s is answered with an HTML page; lines in it that are no rules are ignored",
@@ -136,8 +138,8 @@ class PolicyLog:
             extra={"spider": self._crawler.spider},
         )
 
-    def _count(self, what: str) -> None:
-        count(self._crawler, f"robotstxt/{what}")
+    def _count(self, what: str, origin: Origin) -> None:
+        count(self._crawler, f"{origin.stats}/{what}")
 
     def _log(self, level: int, message: str, origin: Origin, **values: object) -> None:
         values["url"] = printable(origin.robots_url)

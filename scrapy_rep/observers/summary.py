@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from scrapy import signals
 
-from scrapy_rep.observers.stats import NOT_FOLLOWED
+from scrapy_rep.observers.stats import NOT_FOLLOWED, value_of
 from scrapy_rep.rep.text import printable
 
 if TYPE_CHECKING:
@@ -140,8 +140,7 @@ class Summary:
         about = "about " if self._earlier else ""
         yield f"origins: {about}{_counted(outcomes)}"
         yield f"requests refused: {_counted(self._reasons)}"
-        stats = self._crawler.stats
-        if stats is not None and (not_followed := stats.get_value(NOT_FOLLOWED)):
+        if not_followed := value_of(self._crawler, NOT_FOLLOWED):
             yield f"links not followed (nofollow): {not_followed:,}"
         ranked = self._ranked()[:_TOP]
         if ranked:

@@ -32,6 +32,7 @@ class TdmOrigin(Origin):
 
     __slots__ = ()
     stats = "tdmrep"
+    refuses = False
 
     @classmethod
     def beside(cls, origin: Origin) -> TdmOrigin:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -37,8 +38,8 @@ def site_of(answers: dict[str, bytes | Answer], robots: bytes = b"") -> Answer:
 
 
 def run(urls: list[str], loop: str, settings: dict[str, Any], **spider: Any) -> Crawl:
-    agent = {"USER_AGENT": "ExampleBot/1.0"}
-    return Job(pages(*urls), loop, {**agent, **settings}, spider).run()
+    ours = {"USER_AGENT": "ExampleBot/1.0", "REP_TDM_FILE": False}
+    return Job(pages(*urls), loop, ours | settings, spider).run()
 
 
 PAGES: dict[str, bytes | Answer] = {
@@ -177,7 +178,7 @@ def test_a_redirect_is_followed_and_its_target_has_rules(
 ) -> None:
     moved = http_response(301, b"", [("Location", "/header"), ("X-Robots-Tag", "none")])
     one = servers.serve(site_of(PAGES | {"/moved": moved}))
-    settings = {"REP_PAGE_RULES": "obey", "REP_PURPOSES": ["ai-train"]}
+    settings = {"REP_PAGE_RULES": "obey", "REP_PURPOSES": ["ai-train"], "REP_TDM_FILE": False}
     job = Job(pages(f"{one.url}/moved", handle_httpstatus_all=False), loop, settings)
     crawl = job.run()
     assert crawl.outcome(f"{one.url}/moved") == "refused"
@@ -255,7 +256,7 @@ def test_links_are_not_followed(
     servers: LoopbackServers, loop: str, settings: dict[str, Any], dropped: set[str]
 ) -> None:
     one = servers.serve(site_of(LINKING))
-    obey = {"REP_PAGE_RULES": "obey", "REP_PURPOSES": ["tdm"], "REP_TDM_FILE": False}
+    obey = {"REP_PAGE_RULES": "obey", "REP_PURPOSES": ["tdm"]}
     crawl = run([one.url + path for path in LINKING], loop, obey | settings, follows_links=True)
     linked = {"/plain", "/no?a=b%20c", "/ugc", "/from-nofollow", "/from-tagged"}
     assert set(one.targets()) == {"/robots.txt", *LINKING} | linked - dropped
@@ -263,3 +264,105 @@ def test_links_are_not_followed(
     assert stat == (str(len(dropped)) if dropped else None)
     told = f"links not followed (nofollow): {len(dropped)}" in crawl.summaries()[0]
     assert told is bool(dropped)
+
+
+# -- tdmrep.json ---------------------------------------------------------------------
+
+FILE = b"""[
+  {"location": "/free/", "tdm-reservation": 0},
+  {"location": "/", "tdm-reservation": 1, "tdm-policy": "https://a.example/policy.json"}
+]"""
+TDM_PATH = "/.well-known/tdmrep.json"
+WITH_FILE: dict[str, bytes | Answer] = {
+    TDM_PATH: ok(FILE, ("Content-Type", "application/json")),
+    "/lifted": page(("tdm-reservation", "0")),
+    "/free/reserved": page(head='<meta name="tdm-reservation" content="1">'),
+}
+OBEY = {"REP_PAGE_RULES": "obey", "REP_PURPOSES": ["tdm"], "REP_TDM_FILE": None}
+
+
+def test_a_file_reserves_what_no_header_or_tag_lifts(servers: LoopbackServers, loop: str) -> None:
+    one = servers.serve(site_of(WITH_FILE))
+    paths = ["/a", "/b", "/free/c", "/lifted", "/free/reserved"]
+    crawl = run([one.url + path for path in paths], loop, OBEY)
+    outcomes = {path: crawl.outcome(one.url + path) for path in paths}
+    assert outcomes == {
+        "/a": "refused", "/b": "refused", "/free/c": "fetched",
+        "/lifted": "fetched", "/free/reserved": "refused",
+    }
+    text = crawl.outcomes[f"{one.url}/a"]["text"]
+    assert "tdm: refused by tdmrep.json, rule 2 for /: tdm-reservation: 1" in text
+    # One fetch of each file, however many pages wait, and before any page.
+    assert one.targets()[:2] == ["/robots.txt", TDM_PATH]
+    assert sorted(one.targets()[2:]) == sorted(paths)
+    assert crawl.stats["tdmrep/request_count"] == "1"
+    assert crawl.stats["robotstxt/request_count"] == "1"
+    assert "origins: 1 (successful 1)" in crawl.summaries()[0]
+    assert crawl.our_log() == []
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        OBEY | {"REP_PURPOSES": ["search"]},
+        OBEY | {"REP_TDM_FILE": False},
+        OBEY | {"REP_PAGE_RULES": "off"},
+    ],
+)
+def test_a_file_is_fetched_only_if_asked_for(
+    servers: LoopbackServers, loop: str, settings: dict[str, Any]
+) -> None:
+    one = servers.serve(site_of(WITH_FILE))
+    assert run([f"{one.url}/a"], loop, settings).outcome(f"{one.url}/a") == "fetched"
+    assert one.targets() == ["/robots.txt", "/a"]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"REP_PAGE_RULES": "annotate", "REP_TDM_FILE": True},
+        {
+            "REP_PAGE_RULES": "annotate",
+            "REP_TDM_FILE": None,
+            "REP_PURPOSES": ["ai-train", "search"],
+        },
+    ],
+)
+def test_annotated_responses_name_the_file(
+    servers: LoopbackServers, loop: str, settings: dict[str, Any]
+) -> None:
+    one = servers.serve(site_of(WITH_FILE))
+    crawl = run([f"{one.url}/a"], loop, settings)
+    rules = crawl.outcomes[f"{one.url}/a"]["page_rules"]
+    assert rules["tdm"] == "tdm: refused by tdmrep.json, rule 2 for /: tdm-reservation: 1"
+
+
+@pytest.mark.parametrize(
+    ("robots", "answer", "is_fetched"),
+    [
+        (b"", page(status=404), True),
+        (b"", page(status=500), True),
+        (b"", page(), True),
+        (b"", ok(b"[not JSON"), True),
+        # A file that robots.txt refuses is not fetched.
+        (b"User-agent: *\nDisallow: /.well-known/\n", ok(FILE), False),
+    ],
+)
+def test_without_a_file_nothing_is_reserved(
+    servers: LoopbackServers, loop: str, robots: bytes, answer: bytes, is_fetched: bool
+) -> None:
+    one = servers.serve(site_of({TDM_PATH: answer}, robots))
+    crawl = run([f"{one.url}/a"], loop, OBEY)
+    assert crawl.outcome(f"{one.url}/a") == "fetched"
+    assert (TDM_PATH in one.targets()) is is_fetched
+    assert crawl.our_log() == []
+
+
+def test_a_file_is_kept_in_the_store(servers: LoopbackServers, loop: str, tmp_path: Path) -> None:
+    one = servers.serve(site_of(WITH_FILE))
+    store = {"REP_STORE": f"sqlite:///{tmp_path}/store.sqlite"}
+    for number in range(2):
+        crawl = run([f"{one.url}/{number}"], loop, OBEY | store)
+        assert crawl.outcome(f"{one.url}/{number}") == "refused"
+    assert one.targets() == ["/robots.txt", TDM_PATH, "/0", "/1"]
+    assert crawl.stats["tdmrep/store_count"] == "1"

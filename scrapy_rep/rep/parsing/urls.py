@@ -100,6 +100,8 @@ class Origin:
 
     #: What the stats about the file of an origin begin with.
     stats: ClassVar[str] = "robotstxt"
+    #: Whether pages may be refused because the file cannot be reached.
+    refuses: ClassVar[bool] = True
 
     scheme: str
     host: str
