@@ -30,8 +30,9 @@ _SIZE = 50_000
 #: CPU per page with page rules, as a multiple of without.
 _MOST = 1.05
 _LIMIT = 300.0
-_LARGE = 1_000_000
-_LARGE_PAGES = 100
+# More than the buffers of a connection on loopback take.
+_LARGE = 20_000_000
+_LARGE_PAGES = 20
 
 _KINDS: dict[str, dict[str, Any]] = {
     "off": {},
@@ -134,7 +135,7 @@ def _large_site(sent: list[int]) -> Answer:
         f"HTTP/1.1 200 OK\r\nContent-Length: {_LARGE}\r\nContent-Type: text/html\r\n"
         "X-Robots-Tag: noai\r\n\r\n"
     ).encode()
-    chunk = b"x" * 10_000
+    chunk = b"x" * 100_000
 
     async def answer(asked: Asked, writer: asyncio.StreamWriter) -> None:
         if asked.target.startswith("/."):

@@ -34,10 +34,11 @@ class RobotsCommand(ScrapyCommand):
         from scrapy_rep.cli.fetch import FETCH
         from scrapy_rep.cli.lint import LINT
         from scrapy_rep.cli.options import SubcommandGroup
+        from scrapy_rep.cli.page import PAGE
         from scrapy_rep.cli.report import REPORT
         from scrapy_rep.cli.sitemaps import SITEMAPS
 
-        subcommands = (CHECK, EXPLAIN, COMPARE, LINT, FETCH, SITEMAPS, CACHE, REPORT, DEMO)
+        subcommands = (CHECK, EXPLAIN, COMPARE, LINT, FETCH, PAGE, SITEMAPS, CACHE, REPORT, DEMO)
         return SubcommandGroup("robots", self.short_desc(), "", subcommands)
 
     def syntax(self) -> str:

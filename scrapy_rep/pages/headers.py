@@ -6,7 +6,7 @@ Here may not live: the rules of Robots-Tag (:mod:`.robots_tag`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import http_sf
 
@@ -21,7 +21,7 @@ _PREFERENCES = {"y": True, "n": False}
 _RESERVATIONS = {"0": True, "1": False}
 
 
-def header_statements(lines: Lines, tokens: Collection[str]) -> Iterator[Statement]:
+def header_statements(lines: Lines, tokens: tuple[str, ...]) -> Iterator[Statement]:
     """The statements of a response's headers that are for everyone or for one of *tokens*.
 
     *tokens* are product tokens in lower case.

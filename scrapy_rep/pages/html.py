@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
 from parsel import Selector
@@ -29,6 +29,8 @@ _ROBOTS = "robots"
 _ROBOTS_BYTES, _TDM_BYTES = b"robots", b"tdm-"
 
 _AFTER_NAME = (b">", b" ", b"\n", b"\r", b"\t", b"/")
+# So many tags are looked up one by one.
+_FEW = 8
 # How text begins in which "<body" is not a tag, and ends.
 _TEXT = (
     (b"<", b">"),
@@ -38,47 +40,73 @@ _TEXT = (
 
 # What has to be told apart before <body>. Nothing in it can fail after it has begun, so no
 # character is read twice. What is in a comment, a script or a title is text.
+_META_TAG = rb"""<meta[\s/](?:[^>"']+|"[^"]*(?:"|\Z)|'[^']*(?:'|\Z))*"""
+_META = re.compile(_META_TAG, re.IGNORECASE)
 _TOKEN = re.compile(
     rb"""
       <!--(?:-?>|.*?(?:--!?>|\Z))
     | <(script|style|title|textarea)\b(?:[^>]*/>|.*?(?:</\1|\Z))
     | (?P<body><body[\s/>])
-    | (?P<meta><meta[\s/](?:[^>"']+|"[^"]*(?:"|\Z)|'[^']*(?:'|\Z))*)
-    """,
+    | (?P<meta>%s)
+    """
+    % _META_TAG,
     re.IGNORECASE | re.DOTALL | re.VERBOSE,
 )
 
 
-def meta_tags(body: bytes, tokens: Collection[str]) -> list[tuple[str, str]]:
+def meta_tags(body: bytes, tokens: tuple[str, ...]) -> list[tuple[str, str]]:
     """The names, in lower case, and values of the meta tags in *body* that are for us.
 
     *body* is that of an HTML page, in any encoding. *tokens* are product tokens in lower case.
     """
-    needles = [_ROBOTS_BYTES, _TDM_BYTES, *[token.encode() for token in tokens]]
+    needles = (_ROBOTS_BYTES, _TDM_BYTES, *[token.encode() for token in tokens])
     head = _as_ascii(body[:MAX_HEAD])
-    if _has_none(head, needles):
+    found = _plain_tags(head, needles)
+    if found is None:
+        found = _all_tags(head, needles)
+    if not found:
         return []
-    relevant: list[bytes] = []
+    names = {_ROBOTS, _TDM_RESERVATION, _TDM_POLICY, *tokens}
+    return [tag for tag in _parsed(b">".join([*found, b""])) if tag[0] in names]
+
+
+def _all_tags(head: bytes, needles: Iterable[bytes]) -> list[bytes]:
+    """The meta tags in *head*, without their ends, that have one of *needles*."""
+    found: list[bytes] = []
     for token in _TOKEN.finditer(head):
         if token["body"]:
             break
         if tag := token["meta"]:
             lower = tag.lower()
             if any(needle in lower for needle in needles):
-                relevant.append(tag + b">")
-    names = {_ROBOTS, _TDM_RESERVATION, _TDM_POLICY, *tokens}
-    return [tag for tag in _parsed(b"".join(relevant)) if tag[0] in names] if relevant else []
+                found.append(tag)
+    return found
 
 
-def _has_none(head: bytes, needles: Iterable[bytes]) -> bool:
-    """Whether it is plain to see, in a few microseconds, that no tag in *head* is relevant."""
+def _plain_tags(head: bytes, needles: Iterable[bytes]) -> list[bytes] | None:
+    """The same in a tenth of the time, where it is plain to see; ``None`` where it is not."""
     end = head.find(b"<body")
     if end < 0 or head[end + 5 : end + 6] not in _AFTER_NAME:
-        return False
+        return None
     lower = head[:end].lower()
-    # Or this <body> is text in one of these.
-    is_text = any(lower.rfind(start) > lower.rfind(after) for start, after in _TEXT)
-    return not is_text and not any(needle in lower for needle in needles)
+    starts: set[int] = set()
+    for needle in needles:
+        place = lower.find(needle)
+        while place >= 0:
+            start = lower.rfind(b"<", 0, place)
+            after = lower[start + 5 : start + 6]
+            if lower[start : start + 5] != b"<meta" or after not in _AFTER_NAME:
+                return None
+            starts.add(start)
+            if len(starts) > _FEW:
+                return None
+            place = lower.find(needle, place + 1)
+    # Or the tag, or <body>, is text in one of these.
+    for place in (end, *starts):
+        for start_of, end_of in _TEXT:
+            if lower.rfind(start_of, 0, place) > lower.rfind(end_of, 0, place):
+                return None
+    return [_META.match(head, start)[0] for start in sorted(starts)]  # type: ignore[index]
 
 
 # The pages of a site have the same tags.
@@ -97,7 +125,7 @@ def _attribute(element: Selector, name: str) -> str:
 
 
 def meta_statements(
-    tags: Iterable[tuple[str, str]], tokens: Collection[str]
+    tags: Iterable[tuple[str, str]], tokens: tuple[str, ...]
 ) -> Iterator[Statement]:
     """The statements in *tags*, as :func:`meta_tags` returns them."""
     for name, content in tags:

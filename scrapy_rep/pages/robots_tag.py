@@ -14,6 +14,7 @@ import re
 from collections.abc import Collection, Iterator
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
+from functools import lru_cache
 
 import http_sf
 
@@ -57,13 +58,19 @@ def complete_members(value: str, limit: int) -> str:
     return value[: ends[-1]] if ends else ""
 
 
+# The pages of a site have the same values.
+@lru_cache(maxsize=512)
 def read_rules(
-    value: str, source: Source, name: str, tokens: Collection[str]
-) -> Iterator[Statement]:
+    value: str, source: Source, name: str, tokens: tuple[str, ...]
+) -> tuple[Statement, ...]:
     """The statements in *value* that are for everyone, or for one of *tokens* (lower case).
 
     *name* is that of the header or tag, for people.
     """
+    return tuple(_read(value, source, name, tokens))
+
+
+def _read(value: str, source: Source, name: str, tokens: Collection[str]) -> Iterator[Statement]:
     members = _MEMBER.findall(value.lower())
     scope, place = _EVERYONE, 0
     while place < len(members):

@@ -5,11 +5,15 @@ from __future__ import annotations
 from urllib.parse import urljoin
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from parsel import Selector
 
 from scrapy_rep.pages.evaluate import evaluate
 from scrapy_rep.pages.html import (
     MAX_HEAD,
+    _all_tags,
+    _plain_tags,
     links_not_to_follow,
     meta_statements,
     meta_tags,
@@ -140,6 +144,36 @@ def test_a_value_has_a_length_too() -> None:
 def test_a_hostile_head_is_read_in_linear_time(unit: str) -> None:
     # Otherwise this takes minutes.
     assert refused(unit * (MAX_HEAD // len(unit))) == set()
+
+
+FRAGMENTS = [
+    *(
+        NOINDEX,
+        '<meta name="examplebot" content="none">',
+        "<META NAME='tdm-reservation' content=1>",
+    ),
+    *(
+        '<meta name="description" content="robots, a > b">',
+        '<meta charset="utf-8">',
+        "<p>robots</p>",
+    ),
+    *("<script>robots</script>", "<!-- robots -->", "<!-- <meta name=robots> -->", "</head>"),
+    *("<script>'<body>'</script>", "<title>robots <body></title>", '<link href="/robots.css">'),
+    *("<body>", "<body class=a>", "<BODY>", "<bodyguard>", "text ", "<style>a>b{}</style>"),
+]
+
+
+@given(st.lists(st.sampled_from(FRAGMENTS), max_size=12))
+def test_the_fast_way_finds_what_the_slow_one_does(fragments: list[str]) -> None:
+    head = "".join(fragments).encode()
+    needles = (b"robots", b"tdm-", b"examplebot")
+    plain = _plain_tags(head, needles)
+    assert plain is None or plain == _all_tags(head, needles)
+
+
+def test_the_fast_way_is_taken_for_most_pages() -> None:
+    for head in ("<title>a</title><link href=a>", f"<script>a</script>{NOINDEX}<!-- b -->"):
+        assert _plain_tags(f"<head>{head}</head><body>".encode(), (b"robots",)) is not None
 
 
 # -- links ---------------------------------------------------------------------------
