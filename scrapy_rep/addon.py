@@ -17,6 +17,7 @@ _SCRAPYS = global_object_name(RobotsTxtMiddleware)
 _OURS = "scrapy_rep.RepMiddleware"
 # Where Scrapy's own stands in DOWNLOADER_MIDDLEWARES_BASE.
 _POSITION = 100
+_NOFOLLOW = "scrapy_rep.pages.nofollow.NofollowMiddleware"
 # In SPIDER_MIDDLEWARES: what is dropped, no other middleware need see.
 _NEXT_TO_SPIDER = 950
 
@@ -34,13 +35,7 @@ class Addon:
         settings.set("ROBOTSTXT_OBEY", True, "addon")
         settings.set("ROBOTSTXT_PARSER", "scrapy_rep.RepRobotParser", "addon")
         if rels_not_followed(settings):
-            # Most crawls do without it, and without what it imports.
-            from scrapy_rep.pages.nofollow import NofollowMiddleware
-
-            # Unless a project has put it somewhere, or switched it off.
-            settings.setdefault_in_component_priority_dict(
-                "SPIDER_MIDDLEWARES", NofollowMiddleware, _NEXT_TO_SPIDER
-            )
+            _follow_no_nofollow(settings)
         middlewares = settings.getdict(_MIDDLEWARES)
         ours = _keys_of(RepMiddleware, middlewares)
         if any(middlewares[key] is None for key in ours):
@@ -58,6 +53,18 @@ class Addon:
         # Not above the priority that it has: a spider's or command line's
         # value replaces the whole dict, and went into it already.
         settings.set(_MIDDLEWARES, middlewares, settings.getpriority(_MIDDLEWARES) or 0)
+
+
+def _follow_no_nofollow(settings: BaseSettings) -> None:
+    """Enable our spider middleware, unless a project has put it somewhere or switched it off."""
+    # Most crawls do without it, and without what it imports.
+    from scrapy_rep.pages.nofollow import NofollowMiddleware
+
+    name = "SPIDER_MIDDLEWARES"
+    middlewares = settings.getdict(name)
+    if not _keys_of(NofollowMiddleware, middlewares):
+        middlewares[_NOFOLLOW] = _NEXT_TO_SPIDER
+        settings.set(name, middlewares, settings.getpriority(name) or 0)
 
 
 def _keys_of(component: type, components: dict[Any, Any]) -> list[Any]:

@@ -425,3 +425,10 @@ def test_an_unknown_way_to_check_certificates_is_a_mistake_in_the_settings() -> 
 def test_values_without_passwords_are_shown_whole() -> None:
     with pytest.raises(ConfigurationError, match="REP_STORE = 'sqlite:///some/folder/': names no"):
         read(REP_STORE="sqlite:///some/folder/")
+
+
+def test_page_rules_need_their_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scrapy_rep.settings.find_spec", lambda name: None)
+    assert read().page_rules is PageRuleMode.OFF
+    with pytest.raises(ConfigurationError, match=r"install scrapy-rep\[pages\]"):
+        read(REP_PAGE_RULES="annotate")
