@@ -19,6 +19,7 @@ from twisted.internet.defer import Deferred
 from scrapy_rep.engine import Engine
 from scrapy_rep.exceptions import CrawlStopping
 from scrapy_rep.holding.concurrency import ConcurrencyLimit
+from scrapy_rep.observers.observer import Observers
 from scrapy_rep.policies.cache import PolicyCache
 from scrapy_rep.policies.fetcher import RobotsTxtFetcher
 from scrapy_rep.policies.states import State
@@ -137,6 +138,21 @@ class StoppingLimit(ConcurrencyLimit):
         self.callbacks.append(callback)
 
 
+class Seen:
+    """An observer that keeps what it is told of policies."""
+
+    observes_allowed = False
+
+    def __init__(self) -> None:
+        self.policies: list[tuple[Policy, bool]] = []
+
+    def on_policy(self, policy: Policy, result: FetchResult | None, seconds: float) -> None:
+        self.policies.append((policy, result is not None))
+
+    def on_decision(self, *_: Any) -> None:
+        raise AssertionError
+
+
 class Crawl:
     """A policy cache, and all around it that a test moves."""
 
@@ -146,11 +162,13 @@ class Crawl:
         self.fetches = Fetches()
         self.crawler = get_crawler(Spider, {"REP_STORE": "memory"})
         self.limit = StoppingLimit(self.crawler)
+        self.seen = Seen()
         self.cache = PolicyCache(
             self.crawler,
             RepSettings.read(Settings(settings)),
             self.clock,
             self.limit,
+            Observers(self.crawler, [self.seen]),
             fetcher=self.fetches,
             store=self.store,
         )
@@ -463,6 +481,17 @@ async def test_an_outage_counts_from_its_end() -> None:
     one.fetches.fail()
     await settled()
     assert came[0].until == NOON + 15 + 60
+
+
+@pytest_twisted.ensureDeferred
+async def test_observers_are_told_of_each_new_policy() -> None:
+    one = Crawl()
+    one.store.put(entry())
+    stored = await one.got()
+    assert one.seen.policies == [(stored, False)]
+    one.clock.now += DAY
+    fetched = await one.fetched()
+    assert one.seen.policies == [(stored, False), (fetched, True)]
 
 
 # -- leases -----------------------------------------------------------------------
