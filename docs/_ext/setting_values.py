@@ -81,7 +81,11 @@ class SettingsTable(SphinxDirective):
             "     - default",
         ]
         for name, _, sentence in rows:
-            lines += [f"   * - :setting:`{name}`", f"     - {sentence}", f"     - ``{default(name)}``"]
+            lines += [
+                f"   * - :setting:`{name}`",
+                f"     - {sentence}",
+                f"     - ``{default(name)}``",
+            ]
         return self.parse_text_to_nodes("\n".join(lines))
 
 

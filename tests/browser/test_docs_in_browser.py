@@ -18,8 +18,8 @@ NAMES = sorted(
 # Elements of the text that are wider than their box, or that reach beyond the window. A box
 # that scrolls hides what is beyond its edge, too. Pixels are rounded, hence the 1.
 CLIPPED = """() => [...document.querySelectorAll(
-    ".rst-content pre, .rst-content table, .rst-content table *, .rst-content svg, .rst-content img," +
-    " .rst-content .wy-table-responsive, .rst-content dt")]
+    ["pre", "table", "table *", "svg", "img", ".wy-table-responsive", "dt"]
+        .map(selector => `.rst-content ${selector}`).join())]
     .filter(element => !element.closest("svg *"))
     .filter(element => {
         const box = element.getBoundingClientRect();
@@ -34,8 +34,8 @@ CLIPPED = """() => [...document.querySelectorAll(
 @pytest.fixture(scope="session")
 def html(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("docs")
-    build = [sys.executable, "-m", "sphinx", "-q", "-b", "html", "-d", folder / "trees"]
-    subprocess.run([*build, DOCS, folder / "html"], check=True)
+    build = [sys.executable, "-m", "sphinx", "-q", "-b", "html", "-d", str(folder / "trees")]
+    subprocess.run([*build, str(DOCS), str(folder / "html")], check=True)
     return folder / "html"
 
 
