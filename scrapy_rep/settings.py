@@ -191,7 +191,7 @@ def _purposes(value: object) -> tuple[str, ...]:
             raise ValueError(f"accepted: {accepted}")
         if purpose not in KNOWN_PURPOSES:
             logger.warning(
-                "REP_PURPOSES has %(purpose)r, which nobody has defined; known are %(known)s",
+                "REP_PURPOSES contains the undefined purpose %(purpose)r. Defined are: %(known)s.",
                 {"purpose": purpose, "known": known},
             )
     return purposes

@@ -181,10 +181,10 @@ class CheckedRules:
         name = global_object_name(parser)
         count(self._chain.crawler, f"robotstxt/parser_error_count/{name}")
         logger.warning(
-            "%(parser)s failed on %(url)s (%(error)s) when %(asked)s; another parser is asked, "
-            "or the origin refused. Please report this to the parser's authors, with the "
-            "file (%(size)d bytes, SHA-256 %(digest)s), REP_DIALECT (%(dialect)s) and "
-            "versions (%(versions)s).",
+            "%(parser)s failed on %(url)s (%(error)s) when %(asked)s. The next parser is used; "
+            "without one, all pages of this origin are refused. Please report this to the "
+            "parser's authors, with the file (%(size)d bytes, SHA-256 %(digest)s), REP_DIALECT "
+            "(%(dialect)s) and versions (%(versions)s).",
             {
                 "parser": name,
                 "url": printable(self._origin.robots_url),
@@ -202,7 +202,7 @@ class CheckedRules:
     def _report_cost(self, parser: type[RobotParser], cost: str) -> None:
         count(self._chain.crawler, "robotstxt/too_costly_count")
         logger.warning(
-            "%(parser)s is not asked about %(url)s: %(cost)s",
+            "%(parser)s does not get %(url)s: %(cost)s. The next parser is used.",
             {
                 "parser": global_object_name(parser),
                 "url": printable(self._origin.robots_url),

@@ -181,7 +181,7 @@ class ShadowParsers:
             # Such a parser names no reason.
             theirs = "allowed" if difference.theirs.allowed else "disallowed"
         logger.info(
-            "%(url)s is %(ours)s; by %(parser)s it is %(theirs)s",
+            "%(url)s is %(ours)s. %(parser)s disagrees: %(theirs)s.",
             {
                 "url": printable(difference.url),
                 "ours": difference.ours,
@@ -211,7 +211,7 @@ class ShadowParsers:
             return
         self._reported[name, origin] = None
         logger.warning(
-            "%(parser)s failed on %(url)s (%(error)s): it has no second opinion",
+            "%(parser)s failed on %(url)s (%(error)s). Its verdicts on this origin are not compared.",
             {
                 "parser": name,
                 "url": printable(origin.robots_url),

@@ -414,7 +414,7 @@ async def test_progress_is_told(
 
     crawler = await crawl(script)
     assert lines()[0] == (
-        "requests waiting for a robots.txt or their turn: 1 "
-        f"(origins: 1; for longest, 11 s: {one.url})"
+        "Requests held for a robots.txt or their turn: 1 "
+        f"(origins: 1; longest: 11 s, {one.url})"
     )
     assert stat(crawler, "robotstxt/waiting_count") == 1
