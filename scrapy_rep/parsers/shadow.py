@@ -211,7 +211,8 @@ class ShadowParsers:
             return
         self._reported[name, origin] = None
         logger.warning(
-            "%(parser)s failed on %(url)s (%(error)s). Its verdicts on this origin are not compared.",
+            "%(parser)s failed on %(url)s (%(error)s). Its verdicts on this origin are not "
+            "compared.",
             {
                 "parser": name,
                 "url": printable(origin.robots_url),

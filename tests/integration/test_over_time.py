@@ -388,7 +388,8 @@ async def test_the_last_copy_is_used_while_there_is_none(
     assert warning.startswith("Cannot reach ")
     assert "The cached robots.txt stays in use until the next attempt" in warning
     info, _summary = warnings(caplog, logging.INFO)
-    assert info.startswith("Reached ") and info.endswith(" again")
+    assert info.startswith("Reached ")
+    assert info.endswith(" again")
 
 
 @pytest_twisted.ensureDeferred
@@ -591,7 +592,8 @@ async def test_a_crawl_that_finds_an_outage_in_the_store_says_so(
     await ask_at(20, f"{one.url}/no", unreachable, settings)
     assert robots_count(one) == 1
     (warning,) = warnings(caplog)
-    assert "Could not reach" in warning and "20 s ago (status 503)" in warning
+    assert "Could not reach" in warning
+    assert "20 s ago (status 503)" in warning
     assert "refused until the next attempt, with the first request after 40 s" in warning
 
 
