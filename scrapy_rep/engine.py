@@ -74,7 +74,7 @@ class Engine:
         if missing:
             consequences = dict.fromkeys(_CONSEQUENCES[name] for name in missing)
             logger.warning(
-                "Scrapy or its downloader lacks %(names)s: %(consequences)s. The crawl goes on",
+                "Scrapy or its downloader lacks %(names)s: %(consequences)s. The crawl continues.",
                 {"names": ", ".join(missing), "consequences": "; ".join(consequences)},
                 extra={"spider": self._crawler.spider},
             )

@@ -88,7 +88,7 @@ def test_one_warning_names_all_that_are_missing(caplog: pytest.LogCaptureFixture
     assert record.getMessage() == (
         "Scrapy or its downloader lacks downloader.total_concurrency, downloader.active, "
         "downloader.slots: held requests keep their share of CONCURRENT_REQUESTS; robots.txt "
-        "requests wait behind the pages in their download slot. The crawl goes on"
+        "requests wait behind the pages in their download slot. The crawl continues."
     )
 
 

@@ -149,8 +149,8 @@ def test_a_requests_token_that_no_group_can_name_is_refused() -> None:
 
 # -- what servers can tell from the User-Agent ---------------------------------------
 
-UNSEEN = "has none of the product tokens in it"
-NAMELESS = "names no crawler"
+UNSEEN = "contains no configured product token"
+NAMELESS = "does not name a crawler"
 
 
 @pytest.mark.clause("Koster 1996 3.2.1-4", "RFC 9309 2.2.1-2")

@@ -202,6 +202,7 @@ class RobotsTxtFetcher:
             # and moved the proxy's credentials here.
             meta["_auth_proxy"] = asking.meta["_auth_proxy"]
             headers["Proxy-Authorization"] = asking.headers.get("Proxy-Authorization")
+        headers |= self._settings.fetch_headers
         return Request(url, headers=headers, meta=meta | _META, callback=NO_CALLBACK, priority=1000)
 
 

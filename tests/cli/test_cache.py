@@ -418,7 +418,7 @@ def test_refresh_in_a_pipe(server: Server, tmp_path: Path) -> None:
         f"{server.url}: unreachable",
         "  standing  fresh -> outage",
     ]
-    assert f"{server.url}/robots.txt is unreachable (status 503)" in third.stderr
+    assert f"Cannot reach {server.url}/robots.txt (status 503)" in third.stderr
     # No page is requested.
     assert server.site.targets() == ["/robots.txt"] * 3
     (shown,) = from_json(cache(tmp_path, "show", server.url, "--json"))

@@ -459,5 +459,5 @@ async def test_sitemaps_that_cannot_be_known(
     urls = [f"{one.url}/robots.txt", f"{none.url}/robots.txt"]
     await run(MapSpider, sitemap_urls=urls, fetched=[])
     (warning,) = [record for record in caplog.records if record.name == "scrapy_rep.spiders"]
-    assert "is unreachable (status 503), so its sitemaps are not known" in warning.getMessage()
+    assert "(status 503). Its sitemaps are not used." in warning.getMessage()
     assert one.targets() == none.targets() == ["/robots.txt"]
