@@ -185,24 +185,10 @@ class ShadowParsers:
             "ours": difference.ours,
             "parser": difference.parser,
             # Such a parser names no reason.
-<<<<<<< HEAD
             "theirs": _ANSWER[theirs.allowed] if theirs.reason is Reason.OTHER_PARSER else theirs,
         }
         extra = {"spider": self._crawler.spider}
-        logger.info("%(url)s is %(ours)s; by %(parser)s it is %(theirs)s", values, extra=extra)
-=======
-            theirs = "allowed" if difference.theirs.allowed else "disallowed"
-        logger.info(
-            "%(url)s is %(ours)s. %(parser)s disagrees: %(theirs)s.",
-            {
-                "url": printable(difference.url),
-                "ours": difference.ours,
-                "parser": difference.parser,
-                "theirs": theirs,
-            },
-            extra={"spider": self._crawler.spider},
-        )
->>>>>>> docs
+        logger.info("%(url)s is %(ours)s. %(parser)s disagrees: %(theirs)s.", values, extra=extra)
 
     def _class_of(self, difference: Difference) -> str | None:
         """On which known point of the standard the parsers differ, if it is one.
