@@ -179,8 +179,8 @@ GOOGLE = Dialect(
     path_form=PathForm.VERBATIM,
     robots_txt_allowed=False,
     empty_rules_match=True,
-    # As Google documents its crawlers; the library does not fetch. "After 30 days", they use
-    # "the last cached copy", and without one "assume that there are no crawl restrictions";
+    # As Google documents its crawlers; the library does not fetch. "After 30 days", Google uses
+    # "the last cached copy", and without one it "assumes that there are no crawl restrictions";
     # here the copy is used before that, too.
     statuses=(_SUCCESSFUL, _TOO_MANY_REQUESTS, _CLIENT_ERRORS),
     max_lifetime=None,
