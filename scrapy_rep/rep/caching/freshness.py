@@ -369,15 +369,16 @@ def _granted(headers: Headers, received: float, default: float) -> float:
         return 0.0
     # Not s-maxage, §5.2.2.10: it is for shared caches, and a crawler's is private.
     ages = [_delta_seconds(value) for name, value in directives if name == "max-age"]
-    if ages:
-        return max(0.0, _agreed(ages) - _age(headers))
     dates = [_http_date(value, received) for value in _values(headers, "expires")]
-    if dates:
-        # RFC 9110 §6.6.1: without a Date, it is the time of receipt.
-        sent = _http_date(_first(headers, "date") or "", received)
-        expires = _agreed(dates) - (received if sent is None else sent)
-        return max(0.0, min(expires, _LARGEST_DELTA) - _age(headers))
-    return max(0.0, default - _age(headers))
+    seconds = default
+    if ages:
+        seconds = _agreed(ages)
+    elif dates:
+        seconds = min(_agreed(dates) - _sent(headers, received), _LARGEST_DELTA)
+    # §5.1: of several Age values the first; one that is invalid "SHOULD" be ignored. The Date
+    # does not count: §4.2.3 has it for clocks that are "reasonably well synchronized".
+    age = _delta_seconds((_first(headers, "age") or "").partition(",")[0].strip())
+    return max(0.0, seconds - (age or 0.0))
 
 
 def _agreed(values: Iterable[float | None]) -> float:
@@ -392,12 +393,10 @@ def _agreed(values: Iterable[float | None]) -> float:
     return 0.0 if different or value is None else value
 
 
-def _age(headers: Iterable[tuple[str, str]]) -> float:
-    """How old an answer was when it came, by its Age; 0 without one (RFC 9111 §5.1)."""
-    # Not by its Date: §4.2.3 has that for clocks that are "reasonably well synchronized".
-    # §5.1: of several the first; one that is invalid "SHOULD" be ignored.
-    first = (_first(headers, "age") or "").partition(",")[0]
-    return _delta_seconds(first.strip()) or 0.0
+def _sent(headers: Headers, received: float) -> float:
+    """The time of the Date header, or without one (RFC 9110 §6.6.1), *received*."""
+    sent = _http_date(_first(headers, "date") or "", received)
+    return received if sent is None else sent
 
 
 # -- when to ask again --------------------------------------------------------
@@ -411,21 +410,12 @@ def retry_at(outage: Outage, bounds: Bounds) -> float:
     """
     doublings = min(max(outage.attempts - 1, 0), _MOST_DOUBLINGS)
     delay = min(bounds.retry_delay * 2.0**doublings, bounds.retry_max_delay)
-    asked = min(_retry_after(outage), LONGEST_RETRY_AFTER)
-    return outage.last_at + max(delay, asked, _LEAST)
-
-
-def _retry_after(outage: Outage) -> float:
     headers = outage.result.headers
     value = _first(headers, "retry-after") or ""
-    seconds = _delta_seconds(value)
-    if seconds is not None:
-        return seconds
-    date = _http_date(value, outage.last_at)
-    if date is None:
-        return 0.0
-    sent = _http_date(_first(headers, "date") or "", outage.last_at)
-    return date - (outage.last_at if sent is None else sent)
+    seconds, date = _delta_seconds(value), _http_date(value, outage.last_at)
+    if date is not None:
+        seconds = date - _sent(headers, outage.last_at)
+    return outage.last_at + max(delay, min(seconds or 0.0, LONGEST_RETRY_AFTER), _LEAST)
 
 
 # -- headers ------------------------------------------------------------------
@@ -464,11 +454,10 @@ def _directives(headers: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]
         for member in _MEMBER.findall(value):
             name, _, argument = member.partition("=")
             # §5.2: "recipients ought to accept both forms", token and quoted-string.
-            yield name.strip(_BLANK).lower(), _unquoted(argument.strip(_BLANK))
-
-
-def _unquoted(text: str) -> str:
-    return text[1:-1] if len(text) > 1 and text[0] == text[-1] == '"' else text
+            argument = argument.strip(_BLANK)
+            if len(argument) > 1 and argument[0] == argument[-1] == '"':
+                argument = argument[1:-1]
+            yield name.strip(_BLANK).lower(), argument
 
 
 def _delta_seconds(text: str) -> float | None:
@@ -486,19 +475,14 @@ def _http_date(text: str, now: float) -> float | None:
         return None
     year, month, day, hour, minute, second = fields[:6]
     if _TWO_DIGITS.search(text):
-        year = _year_of_two_digits(year % 100, now)
+        # "Recipients […] MUST interpret a timestamp that appears to be more than 50 years in
+        # the future as representing the most recent year in the past".
+        this_year = 1970 + (int(now // _YEAR) if math.isfinite(now) else 0)
+        year = this_year - (this_year - year) % 100
+        year += 100 if year + 50 <= this_year else 0
     try:
         start_of_minute = datetime(year, month, day, hour, minute, tzinfo=timezone.utc)
     except ValueError:
         return None
     # RFC 5322 §3.3: the second 60 is a leap second.
     return start_of_minute.timestamp() + second if second <= 60 else None
-
-
-def _year_of_two_digits(digits: int, now: float) -> int:
-    """The year that ends with *digits*."""
-    # "Recipients […] MUST interpret a timestamp that appears to be more than 50 years in
-    # the future as representing the most recent year in the past".
-    this_year = 1970 + (int(now // _YEAR) if math.isfinite(now) else 0)
-    past = this_year - (this_year - digits) % 100
-    return past + 100 if past + 100 <= this_year + 50 else past
