@@ -63,22 +63,22 @@ class _Form(NamedTuple):
     encoded: dict[int, str]
 
 
-def _canonical_form() -> _Form:
-    encoded = {byte: f"%{byte:02X}" for byte in range(256)}
+_AS_ENCODED = {byte: f"%{byte:02X}" for byte in range(256)}
+_AS_IS = {byte: chr(byte) for byte in range(256)}
+_FORMS = {
     # Clients send a "%" that begins no encoded byte as it is.
-    raw = encoded | {ord(character): character for character in _UNRESERVED + _RESERVED + "%"}
-    return _Form(raw, encoded | {ord(character): character for character in _UNRESERVED})
-
-
-def _decoded_form() -> _Form:
+    PathForm.CANONICAL: _Form(
+        raw=_AS_ENCODED | {byte: chr(byte) for byte in [*_PLAIN, ord("%")]},
+        encoded=_AS_ENCODED | {ord(character): character for character in _UNRESERVED},
+    ),
     # The draft of 1996, §3.2.2: "If a %xx encoded octet is encountered it is
     # unencoded prior to comparison, unless it is the "/" character". "%" has
     # one form, or the bytes of "%252F" would be those of "%2F".
-    same = {byte: chr(byte) for byte in range(256)} | {ord("%"): "%25"}
-    return _Form(same, same | {ord("/"): "%2F"})
-
-
-_FORMS = {PathForm.CANONICAL: _canonical_form(), PathForm.DECODED: _decoded_form()}
+    PathForm.DECODED: _Form(
+        raw=_AS_IS | {ord("%"): "%25"},
+        encoded=_AS_IS | {ord("%"): "%25", ord("/"): "%2F"},
+    ),
+}
 _ENCODED = re.compile("((?:%[0-9A-Fa-f]{2})+)")
 
 
