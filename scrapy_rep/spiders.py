@@ -91,7 +91,7 @@ class RepSitemapSpider(SitemapSpider):
                 yield url
             else:
                 logger.warning(
-                    "%(robots)s names a sitemap that is no URL: %(sitemap)s",
+                    "%(robots)s names a sitemap that is not a URL: %(sitemap)s",
                     {"robots": printable(robots_url), "sitemap": printable(sitemap)},
                     extra={"spider": self},
                 )

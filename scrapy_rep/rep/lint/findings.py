@@ -82,7 +82,7 @@ class FindingKind(Enum):
     EMPTY_RULE = _OK, 'A "{}" without a value, which says nothing of any URL.'
     OTHER_RECORD = _OK, "A {} record, which decides no access."
     UNKNOWN_FIELD = _WARNING, 'The field "{}" is unknown: the line is ignored.'
-    NO_FIELD = _WARNING, "Text that is no field with a value: the line is ignored."
+    NO_FIELD = _WARNING, "Text that is not a field with a value: the line is ignored."
 
     # About the file.
     BYTE_ORDER_MARK = _NOTE, "A byte order mark, which is skipped."

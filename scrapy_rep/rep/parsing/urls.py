@@ -108,7 +108,7 @@ class Origin:
         """
         text = _strip(url)
         if not _WITH_ROBOTS_TXT.match(text):
-            raise InvalidURL(f"{url!r} is no http, https or ftp URL")
+            raise InvalidURL(f"{url!r} is not an http, https or ftp URL")
         scheme, host, port = _split(text)
         return cls(scheme, _ascii_host(host), _DEFAULT_PORTS[scheme] if port is None else port)
 
@@ -147,7 +147,7 @@ def _split(url: str) -> tuple[str, str, int | None]:
         parts = urlsplit(url.replace("\\", "/"))
         port = parts.port
     except ValueError as error:
-        raise InvalidURL(f"{url!r} is no URL: {error}") from None
+        raise InvalidURL(f"{url!r} is not a URL: {error}") from None
     if not parts.hostname:
         raise InvalidURL(f"{url!r} names no host")
     return parts.scheme, parts.hostname, port

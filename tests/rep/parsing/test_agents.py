@@ -138,13 +138,13 @@ def test_a_token_that_a_group_can_name_is_one(token: str) -> None:
     ["", "*", "Example Bot", "ExampleBot/1.0", "Bot\n", "bőt", "Mozilla/5.0 (compatible; Bot)"],
 )
 def test_a_token_that_no_group_can_name_is_refused(token: str) -> None:
-    with pytest.raises(ValueError, match="is no product token and can match no group"):
+    with pytest.raises(ValueError, match="is not a valid product token and can match no group"):
         check_token(token)
 
 
 @pytest.mark.parametrize("token", [None, b"ExampleBot", 1])
 def test_a_token_is_a_string(token: object) -> None:
-    with pytest.raises(ValueError, match="it is no string"):
+    with pytest.raises(ValueError, match="it is not a string"):
         check_token(token)
 
 
