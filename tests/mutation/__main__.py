@@ -1,7 +1,7 @@
 """Change what decides in thousands of ways, and say which changes no test notices.
 
 That is ``scrapy_rep/rep/``, and the parts of the Scrapy side that do no I/O: the states of
-the policy cache and of the throttle, redirects, headers and what is kept in memory.
+the policy cache and of the throttle, redirects, headers and the policies in memory.
 
 ``python -m tests.mutation`` is for all files, ``python -m tests.mutation lines urls`` for
 some. mutmut makes the changes, as functions beside those of the package, in a copy of it

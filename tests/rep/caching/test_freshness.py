@@ -1,4 +1,4 @@
-"""How long what is known of a robots.txt may be used, and what comes after."""
+"""How long a cache entry may be used, and when to fetch again."""
 
 from __future__ import annotations
 
@@ -282,10 +282,10 @@ def test_a_304_has_redirects_of_its_own() -> None:
     hour, day = (("cache-control", "max-age=3600"),), (("cache-control", "max-age=86400"),)
     known = entry(StoredResponse(FetchResult(URL, 200, headers=(ETAG,), via=(hour,)), NOW, NOW))
     confirmation = FetchResult(URL, 304, headers=(ETAG,), via=(day, ()))
-    learnt = updated(known, confirmation, conditional=True)
-    assert learnt.copy is not None
-    assert learnt.copy.result.via == (day, ())
-    assert lifetime(learnt.copy, RFC9309, BOUNDS) == DAY
+    after = updated(known, confirmation, conditional=True)
+    assert after.copy is not None
+    assert after.copy.result.via == (day, ())
+    assert lifetime(after.copy, RFC9309, BOUNDS) == DAY
 
 
 def test_what_is_kept_of_a_redirect() -> None:
@@ -319,7 +319,7 @@ def test_who_shares_an_answer(vary: str | None, sent: str, reader: str, shared: 
     result = FetchResult(URL, 200, headers=headers, user_agent=sent)
     known = entry(StoredResponse(result, NOW, NOW))
     assert shared_with(known, reader) == (known if shared else None)
-    # An outage is one whoever asks.
+    # An outage does not depend on the User-Agent.
     down = replace(known, outage=outage())
     assert shared_with(down, reader) == (down if shared else entry(None, down.outage))
 
@@ -335,9 +335,9 @@ def test_a_304_confirms_for_the_user_agent_that_asked() -> None:
     result = FetchResult(URL, 200, headers=(ETAG, ("vary", "User-Agent")), user_agent="a")
     known = entry(StoredResponse(result, NOW, NOW))
     confirmation = FetchResult(URL, 304, headers=(ETAG,), user_agent="b")
-    learnt = updated(known, confirmation, conditional=True)
-    assert learnt.copy is not None
-    assert learnt.copy.result.user_agent == "b"
+    after = updated(known, confirmation, conditional=True)
+    assert after.copy is not None
+    assert after.copy.result.user_agent == "b"
 
 
 @pytest.mark.clause("RFC 9111 3-6", "RFC 9111 4.2.1-d1")
@@ -742,7 +742,7 @@ def test_a_request_is_taken_for_a_plain_one_unless_told_otherwise() -> None:
     assert after.outage is not None
 
 
-def test_a_304_that_confirms_is_no_matter_of_overrides() -> None:
+def test_overrides_do_not_apply_to_a_304_that_confirms() -> None:
     known = entry(copy(age=HOUR))
     after = updated(
         known, FetchResult(URL, 304), conditional=True, overrides={304: Access.DISALLOWED}
@@ -781,7 +781,7 @@ KNOWN: dict[str, CacheEntry | None] = {
     "404, outage of a month": entry(copy(404, age=32 * DAY), outage(MONTH, 2 * HOUR, 700)),
 }
 
-# What a evaluation says, in short: freshness, access ("wait" for none), and "fetch"
+# What an evaluation says, in short: freshness, access ("wait" for none), and "fetch"
 # where it is time to.
 KNOWN_NOW = {
     "nothing": "absent: wait, fetch",
@@ -969,7 +969,7 @@ def test_what_a_request_has_waited_for_serves_it(result: str) -> None:
         assert evaluation.until > NOW
 
 
-# In the draft of 1996, 403 keeps out, and a copy lasts 7 days.
+# In the draft of 1996, 403 disallows all, and a copy lasts 7 days.
 KEPT_OUT: dict[str, CacheEntry | None] = {
     "fresh 403": entry(copy(403, age=HOUR)),
     "stale 403": entry(copy(403, age=8 * DAY)),
@@ -1090,7 +1090,7 @@ def test_facts_without_any_are_nothing() -> None:
     assert seen(entry()) == "absent: wait, fetch"
 
 
-# -- when to judge again --------------------------------------------------------
+# -- when to evaluate again -----------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -1312,7 +1312,7 @@ def is_past(known: CacheEntry) -> bool:
 
 
 @given(FACTS, READERS, ALL_BOUNDS)
-def test_a_judgement_is_about_now(known: CacheEntry, dialect: Dialect, bounds: Bounds) -> None:
+def test_an_evaluation_is_about_now(known: CacheEntry, dialect: Dialect, bounds: Bounds) -> None:
     evaluation = evaluate(known, dialect, None, bounds, NOW)
     if evaluation.access is None:
         assert (evaluation.until, evaluation.due, evaluation.copy) == (NOW, True, None)
@@ -1321,7 +1321,7 @@ def test_a_judgement_is_about_now(known: CacheEntry, dialect: Dialect, bounds: B
 
 
 @given(FACTS, READERS, ALL_BOUNDS, st.floats(0, 1, exclude_max=True))
-def test_a_judgement_holds_until_it_says(
+def test_an_evaluation_holds_until_it_says(
     known: CacheEntry, dialect: Dialect, bounds: Bounds, part: float
 ) -> None:
     assume(is_past(known))

@@ -45,7 +45,7 @@ def test_a_name_ends_at_the_first_byte_that_no_token_has(
 @pytest.mark.clause("RFC 9309 2.2.1-d1")
 @BOTH
 @pytest.mark.parametrize("value", [b"", b"/1.0", b"\xe9", b".", b" foo", b"\0foo"], ids=repr)
-def test_a_name_may_be_nobodys(value: bytes, dialect: Dialect) -> None:
+def test_a_name_can_be_empty(value: bytes, dialect: Dialect) -> None:
     assert group_name(value, dialect) == ""
 
 
@@ -66,7 +66,7 @@ def test_an_asterisk_alone_or_before_space_is_everyone(value: bytes, dialect: Di
 @pytest.mark.clause("RFC 9309 2.2.1-d2")
 @BOTH
 @pytest.mark.parametrize("value", [b"*bot", b"**", b"*/1.0", b"*\0"], ids=repr)
-def test_an_asterisk_before_something_else_is_nobody(value: bytes, dialect: Dialect) -> None:
+def test_an_asterisk_before_something_else_names_nobody(value: bytes, dialect: Dialect) -> None:
     assert group_name(value, dialect) == ""
 
 

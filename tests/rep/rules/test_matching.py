@@ -312,7 +312,9 @@ def test_reserved_characters_and_other_encodings_are_not_made_equal(pattern: str
         ("*$*a", "/a", 0),
     ],
 )
-def test_a_dollar_sign_before_an_asterisk_is_no_anchor(pattern: str, path: str, line: int) -> None:
+def test_a_dollar_sign_before_an_asterisk_is_not_an_anchor(
+    pattern: str, path: str, line: int
+) -> None:
     for dialect in (RFC9309, GOOGLE):
         assert deciding_line(path, f"disallow {pattern}", dialect=dialect) == line
 
@@ -345,7 +347,7 @@ def test_no_other_rule_stands_for_a_directory(rule: str, dialect: Dialect) -> No
 
 @pytest.mark.clause("RFC 9309 2.2-8")
 @pytest.mark.parametrize("rule", ["allow ", "disallow "])
-def test_a_rule_without_a_value_is_no_rule(rule: str) -> None:
+def test_a_rule_without_a_value_is_not_a_rule(rule: str) -> None:
     assert deciding_line("/a", rule) == 0
 
 
@@ -519,7 +521,7 @@ def test_a_rule_without_a_word_may_be_about_all_paths(start: str) -> None:
     assert [robots.allowed("http://h/x.gif", "a") for _ in range(3)] == [False] * 3
 
 
-def test_a_site_of_which_many_pages_are_asked_for_gets_the_same_answers() -> None:
+def test_many_pages_of_one_site_get_the_same_answers() -> None:
     rules = [f"Disallow: /*/item-{number}/" for number in range(30)]
     robots = RobotsTxt.parse("\n".join(["User-agent: *", *rules, "Disallow: /no"]).encode())
     asked = {"/a/item-7/": False, "/item-7/": True, "/a/item-7": True, "/a/item-77/": True}
@@ -651,7 +653,7 @@ def test_pieces_of_all_lengths_are_found_in_paths_of_all_lengths(
     assert deciding_line(path + piece[:-1], *rules) == 0
 
 
-def test_the_filling_of_a_long_path_is_no_part_of_it() -> None:
+def test_the_filling_of_a_long_path_is_not_part_of_it() -> None:
     # No pattern of these dialects has such characters in it, but others could.
     path = "/" + "a" * 200
     for pattern, matches in (
