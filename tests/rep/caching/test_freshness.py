@@ -278,6 +278,12 @@ def test_the_lifetime_of_a_chain_of_redirects(
     assert lifetime(StoredResponse(result, NOW, NOW), KOSTER1994, BOUNDS) == math.inf
 
 
+def test_the_last_result_is_that_of_an_outage_after_the_copy() -> None:
+    fetched, failing = copy(), outage()
+    assert entry(fetched).last is fetched.result
+    assert entry(fetched, failing).last is entry(None, failing).last is failing.result
+
+
 def test_a_304_has_redirects_of_its_own() -> None:
     hour, day = (("cache-control", "max-age=3600"),), (("cache-control", "max-age=86400"),)
     known = entry(StoredResponse(FetchResult(URL, 200, headers=(ETAG,), via=(hour,)), NOW, NOW))

@@ -14,6 +14,7 @@ from scrapy_rep.rep.dialects import GOOGLE, KOSTER1996, RFC9309, Dialect
 from scrapy_rep.rep.parsing.urls import (
     InvalidURL,
     Origin,
+    by_host,
     canonical_patterns,
     is_robots_txt,
     path_to_match,
@@ -445,3 +446,9 @@ def test_only_invalid_urls_raise(dialect: Dialect, url: str | bytes, value: byte
         assert path_to_match(url, dialect).startswith("/")
     is_robots_txt(url, dialect)
     assert canonical_patterns([value], dialect)[0].isascii()
+
+
+def test_lists_of_origins_are_sorted_by_host_first() -> None:
+    urls = ["http://b.example", "https://a.example:8443", "https://a.example", "http://a.example"]
+    in_order = sorted(map(Origin.of, urls), key=by_host)
+    assert [str(origin) for origin in in_order] == [urls[3], urls[2], urls[1], urls[0]]
