@@ -239,6 +239,21 @@ def test_most_bytes_then_allow_then_the_earlier_line(
 
 
 @pytest.mark.clause("RFC 9309 2.2.2-6")
+@BOTH
+def test_an_asterisk_is_as_long_as_a_slash(dialect: Dialect) -> None:
+    assert deciding_line("/a", "disallow /", "allow *", dialect=dialect) == 2
+    assert deciding_line("/a", "disallow /", "disallow *", dialect=dialect) == 1
+    assert deciding_line("/a", "disallow *", "allow /", dialect=dialect) == 2
+
+
+@BOTH
+def test_a_pattern_with_long_pieces_matches_a_long_path(dialect: Dialect) -> None:
+    piece = "abcdefghijklmnopqrstuvwxyz"
+    path = "/" + 10 * "a/b/c/d/e/" + piece + "/end"
+    assert matches_alone(f"/*{piece}*/end$", path, dialect)
+    assert not matches_alone(f"/*{piece}*{piece}", path, dialect)
+
+
 def test_bytes_are_counted_in_the_form_that_is_compared() -> None:
     # "/é" is "/%C3%A9", of seven bytes; "/%63*" is "/c*", of three.
     assert deciding_line("/é1", "allow /*1", "disallow /\xc3\xa9") == 2
