@@ -284,6 +284,32 @@ def test_the_last_result_is_that_of_an_outage_after_the_copy() -> None:
     assert entry(fetched, failing).last is entry(None, failing).last is failing.result
 
 
+def test_dates_with_a_year_of_two_digits_count_in_all_headers() -> None:
+    day, date = "Sunday, 06-Nov-94 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 GMT"
+    known = entry(copy(headers=(("last-modified", day),)))
+    assert validators(known) == (("If-Modified-Since", day),)
+    confirmation = FetchResult(URL, 304, headers=(("last-modified", date),))
+    assert updated(known, confirmation, conditional=True).outage is None
+    hour_later = "Sunday, 06-Nov-94 09:49:37 GMT"
+    for sent in (day, date):
+        expires = copy(headers=(("date", sent), ("expires", hour_later)))
+        assert lifetime(expires, RFC9309, BOUNDS) == HOUR
+        failing = outage(headers=(("date", sent), ("retry-after", hour_later)))
+        assert retry_at(failing, BOUNDS) == failing.last_at + HOUR
+
+
+def test_a_time_that_is_not_finite_has_no_century() -> None:
+    expires = ("expires", "Sunday, 06-Nov-94 08:49:37 GMT")
+    stored = StoredResponse(FetchResult(URL, 200, headers=(expires,)), math.inf, math.inf)
+    assert lifetime(stored, RFC9309, BOUNDS) == BOUNDS.min_age
+
+
+def test_vary_is_a_list_with_and_without_spaces() -> None:
+    for vary in ("accept-encoding,user-agent", "accept-encoding , User-Agent"):
+        known = entry(copy(headers=(("vary", vary),)))
+        assert shared_with(known, "other") is None
+
+
 def test_a_304_has_redirects_of_its_own() -> None:
     hour, day = (("cache-control", "max-age=3600"),), (("cache-control", "max-age=86400"),)
     known = entry(StoredResponse(FetchResult(URL, 200, headers=(ETAG,), via=(hour,)), NOW, NOW))
