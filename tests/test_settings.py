@@ -193,11 +193,11 @@ def test_a_value_that_makes_sense(name: str, value: Any, field: str, expected: A
 
 SECONDS = "accepted: a number of seconds above 0"
 REFUSED: list[tuple[str, Any, str]] = [
-    ("REP_AGENT_TOKENS", "Example Bot", "is no product token"),
-    ("REP_AGENT_TOKENS", ["ExampleBot/1.0"], "is no product token"),
-    ("REP_AGENT_TOKENS", ["*"], "is no product token"),
-    ("REP_AGENT_TOKENS", "a,", "is no product token"),
-    ("REP_AGENT_TOKENS", [1], "is no product token"),
+    ("REP_AGENT_TOKENS", "Example Bot", "is not a valid product token"),
+    ("REP_AGENT_TOKENS", ["ExampleBot/1.0"], "is not a valid product token"),
+    ("REP_AGENT_TOKENS", ["*"], "is not a valid product token"),
+    ("REP_AGENT_TOKENS", "a,", "is not a valid product token"),
+    ("REP_AGENT_TOKENS", [1], "is not a valid product token"),
     ("REP_AGENT_TOKENS", 1, "accepted: one product token or a list of them"),
     (
         "REP_COMPARE_FEED",
@@ -363,7 +363,7 @@ def test_a_feed_needs_a_storage(storages: dict[str, Any], says: str) -> None:
 
 
 def test_tokens_are_refused_on_their_own_too() -> None:
-    with pytest.raises(ValueError, match="'a b' is no product token"):
+    with pytest.raises(ValueError, match="'a b' is not a valid product token"):
         tokens(["a b"])
 
 
