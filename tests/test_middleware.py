@@ -296,9 +296,9 @@ async def test_a_fetch_that_waits_for_its_turn_takes_no_concurrency() -> None:
     middleware._pacing.admit_fetch = lambda request: turn  # noqa: SLF001
     middleware._limit = Limit()  # noqa: SLF001
     request = Request(ORIGIN.robots_url)
-    crawler = middleware._crawler  # noqa: SLF001
-    settings = RepSettings.read(crawler.settings)
-    download = Download(crawler, middleware._limit, settings, ORIGIN)  # noqa: SLF001
+    crawler = get_crawler(Spider)
+    limit = middleware._limit  # noqa: SLF001
+    download = Download(crawler, limit, RepSettings.read(crawler.settings), ORIGIN)
     waiting = deferred_from_coro(
         middleware._wait_for_turn_of_fetch(request, download)  # noqa: SLF001
     )

@@ -287,8 +287,11 @@ def test_a_file_reserves_what_no_header_or_tag_lifts(servers: LoopbackServers, l
     crawl = run([one.url + path for path in paths], loop, OBEY)
     outcomes = {path: crawl.outcome(one.url + path) for path in paths}
     assert outcomes == {
-        "/a": "refused", "/b": "refused", "/free/c": "fetched",
-        "/lifted": "fetched", "/free/reserved": "refused",
+        "/a": "refused",
+        "/b": "refused",
+        "/free/c": "fetched",
+        "/lifted": "fetched",
+        "/free/reserved": "refused",
     }
     text = crawl.outcomes[f"{one.url}/a"]["text"]
     assert "tdm: refused by tdmrep.json, rule 2 for /: tdm-reservation: 1" in text
