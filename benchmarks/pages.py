@@ -12,7 +12,6 @@ from typing import Any
 
 from benchmarks._child import in_child
 from benchmarks._tables import (
-    ROUNDS,
     Table,
     alternating,
     arguments,
@@ -26,6 +25,7 @@ from scrapy_rep.cli.servers import Answer, Asked, LoopbackServers, http_response
 
 #: Pages of all crawls of a kind together.
 _PAGES = 10_000
+_ROUNDS = 20
 _SIZE = 50_000
 #: CPU per page with page rules, as a multiple of without.
 _MOST = 1.05
@@ -156,7 +156,7 @@ def _large_site(sent: list[int]) -> Answer:
 def main() -> None:
     """Write the tables; the exit status says whether the limit holds."""
     parser = arguments(__doc__)
-    parser.add_argument("--rounds", type=int, default=ROUNDS, help="of crawls (%(default)s)")
+    parser.add_argument("--rounds", type=int, default=_ROUNDS, help="of crawls (%(default)s)")
     options = parser.parse_args()
     cost, ratio = cost_table(options.rounds)
     publish(options.rst, cost, savings_table())

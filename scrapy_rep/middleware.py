@@ -107,12 +107,18 @@ class RepMiddleware:
 
         if asks_for_tdm_file(settings):
             self._tdm_files = TdmFiles(self._policies, self._tokens)
-        policies, files = self._policies, self._tdm_files
         of_crawl = (self._crawler, settings, self._tokens, self._clock)
-        responses = ResponseRules(*of_crawl, policies.peek, files, self._refused)
+        responses = ResponseRules(*of_crawl, self._known_policy, self._tdm_files, self._refused)
         # Scrapy calls these where they exist.
         self.process_response = responses.process_response
         self.process_exception = responses.process_exception
+
+    def _known_policy(self, request: Request) -> Policy | None:
+        """The policy for *request*, where it takes no waiting."""
+        policy = self._policies.peek(request.url)
+        if policy is None and isinstance(origin := origin_or_verdict(request.url), Origin):
+            policy = self._policies.usable(origin, request)
+        return policy
 
     # -- for spiders --------------------------------------------------------------
 

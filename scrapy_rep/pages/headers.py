@@ -17,6 +17,9 @@ from scrapy_rep.rep.directives.purposes import purposes_of
 #: The values of the header with a name, a line each.
 Lines = Callable[[str], Iterable[bytes]]
 
+#: The headers without which :func:`header_statements` finds nothing.
+STATING_HEADERS = ("Robots-Tag", "X-Robots-Tag", "Content-Usage", "tdm-reservation")
+
 _PREFERENCES = {"y": True, "n": False}
 _RESERVATIONS = {"0": True, "1": False}
 

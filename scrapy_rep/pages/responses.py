@@ -17,7 +17,7 @@ from scrapy.http import Headers, HtmlResponse, Response
 
 from scrapy_rep.observers.stats import count
 from scrapy_rep.pages.evaluate import evaluate
-from scrapy_rep.pages.headers import Lines, header_statements, header_tdm_policy
+from scrapy_rep.pages.headers import STATING_HEADERS, header_statements, header_tdm_policy
 from scrapy_rep.pages.html import meta_statements, meta_tags, meta_tdm_policy
 from scrapy_rep.pages.robots_txt import RobotsTxtStatements
 from scrapy_rep.pages.statements import PAGE_RULES, USES, PageRules
@@ -36,15 +36,15 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_HEADERS = frozenset(map(Headers().normkey, STATING_HEADERS))
 _HTML = (b"text/html", b"application/xhtml+xml")
-_EMPTY = evaluate((), 0.0)
 
 
 class ResponseRules:
     """Annotates the responses of one crawl, and refuses those that are reserved.
 
-    *peek* gives the policy for a URL where it is known, *refused* counts a refusal and makes
-    the exception. *clock* gives seconds since the epoch.
+    *policy_of* gives the policy for a request where it is known, *refused* counts a refusal and
+    makes the exception. *clock* gives seconds since the epoch.
     """
 
     def __init__(
@@ -53,14 +53,14 @@ class ResponseRules:
         settings: RepSettings,
         tokens: AgentTokens,
         clock: Callable[[], float],
-        peek: Callable[[str], Policy | None],
+        policy_of: Callable[[Request], Policy | None],
         tdm_files: TdmFiles | None,
         refused: Callable[[Policy | None, Request, Verdict], RobotsForbidden],
     ) -> None:
         self._crawler = crawler
         self._tokens = tokens
         self._clock = clock
-        self._peek = peek
+        self._policy_of = policy_of
         self._refused = refused
         self._tdm_files = tdm_files
         self._purposes: tuple[str, ...] = ()
@@ -74,6 +74,8 @@ class ResponseRules:
         others = tuple(purpose for purpose in declared if purpose not in USES)
         self._uses = USES + others
         self._robots_txt = RobotsTxtStatements(PURPOSES + others)
+        self._nothing = evaluate((), 0.0, uses=self._uses)
+        # The pages of a site have the same statements.
         self._evaluate = lru_cache(maxsize=256)(evaluate)
 
     def _warn(self) -> None:
@@ -92,11 +94,11 @@ class ResponseRules:
         """
         if not _is_page(request) or not 200 <= response.status < 300:
             return response
-        tags: list[tuple[str, str]] = []
-        if isinstance(response, HtmlResponse):
-            tags = meta_tags(response.body, _lower(self._tokens.of(request)))
-        policy = self._peek(request.url)
-        rules = self._rules(policy, request, response.headers.getlist, tags)
+        agents = self._tokens.of(request)
+        is_html = isinstance(response, HtmlResponse)
+        tags = meta_tags(response.body, _lower(agents)) if is_html else []
+        policy = self._policy_of(request)
+        rules = self._rules(policy, request, agents, response.headers, tags)
         request.meta[PAGE_RULES] = rules
         if rules.statements:
             self._count(rules)
@@ -113,7 +115,7 @@ class ResponseRules:
         if 200 <= response.status < 300:
             request.meta[PAGE_RULES] = refusing
             self._count(refusing)
-            self._check(self._peek(request.url), request, refusing)
+            self._check(self._policy_of(request), request, refusing)
         # An error, for which the other middlewares may try again. There is no body to decode.
         response.headers.pop("Content-Encoding", None)
         return response
@@ -124,9 +126,10 @@ class ResponseRules:
         if not _is_page(request) or b"Location" in headers:
             return
         rules = self._rules(
-            self._peek(request.url),
+            self._policy_of(request),
             request,
-            headers.getlist,
+            self._tokens.of(request),
+            headers,
             # A tag may lift a TDM reservation, and nothing else.
             may_be_lifted=(headers.get("Content-Type") or _HTML[0]).lower().startswith(_HTML),
         )
@@ -140,29 +143,31 @@ class ResponseRules:
         self,
         policy: Policy | None,
         request: Request,
-        lines: Lines,
+        agents: tuple[str, ...],
+        headers: Headers,
         tags: Sequence[tuple[str, str]] = (),
         *,
         may_be_lifted: bool = False,
     ) -> PageRules:
-        url, agents = request.url, self._tokens.of(request)
-        tokens = _lower(agents)
+        url = request.url
         file = self._tdm_files.file(policy, request) if self._tdm_files is not None else None
         by_file = file.statement(url) if file is not None else None
-        statements = [
-            *self._robots_txt.of(policy, url, agents),
-            *([by_file] if by_file is not None else []),
-            *header_statements(lines, tokens),
-            *meta_statements(tags, tokens),
-        ]
+        statements = [*self._robots_txt.of(policy, url, agents)]
+        if by_file is not None:
+            statements.append(by_file)
+        # Quicker than to ask for each.
+        if not _HEADERS.isdisjoint(headers):
+            statements += header_statements(headers.getlist, _lower(agents))
+        if tags:
+            statements += meta_statements(tags, _lower(agents))
         if may_be_lifted:
             statements = [each for each in statements if not each.is_tdm]
-        if not statements and self._uses is USES:
-            return _EMPTY
+        if not statements:
+            return self._nothing
         now = self._clock() if any(each.since is not None for each in statements) else 0.0
         policies = (
             file.policy(url) if file is not None else None,
-            header_tdm_policy(lines),
+            header_tdm_policy(headers.getlist),
             meta_tdm_policy(tags),
         )
         return self._evaluate(tuple(statements), now, policies, self._uses)

@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
-from scrapy_rep.pages.tdmrep import MAX_RULES, TdmFile
+from scrapy_rep.pages.tdmrep import MAX_RULES, TdmFile, TdmOrigin
+from scrapy_rep.policies.redirects import may_authenticate
+from scrapy_rep.rep.parsing.urls import Origin
+from scrapy_rep.stores.base import key_of, origin_of
 
 # TDM Reservation Protocol, "TDM File on the Origin Server", "Examples".
 EVERYTHING = b"""
@@ -166,3 +169,17 @@ def test_rules_with_too_many_wildcards_are_not_read() -> None:
     one = file(("/" + "*a" * 400, 1), ("/" + "*b" * 400, 1), ("/" + "*", 1))
     assert len(one.rules) == 2
     assert one.statement("/" + "a" * 10_000) is not None
+
+
+def test_the_file_of_a_site_is_apart_from_its_robots_txt() -> None:
+    site = Origin.of("https://example.com:8080/page")
+    origin = TdmOrigin.beside(site)
+    assert origin.robots_url == "https://example.com:8080/.well-known/tdmrep.json"
+    assert origin != site
+    assert origin == TdmOrigin.beside(site)
+    assert len({origin, site, TdmOrigin.beside(site)}) == 2
+    # In a store, each has a key of its own, and no list of sites has this one.
+    assert key_of(origin) == origin.robots_url
+    assert origin_of(key_of(origin)) is None
+    assert may_authenticate(origin.robots_url, origin, None)
+    assert not may_authenticate("https://other.example/a", origin, None)
