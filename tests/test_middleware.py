@@ -10,9 +10,8 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-import pytest_twisted
 from scrapy import Request, Spider
-from scrapy.utils.defer import deferred_from_coro
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.test import get_crawler
 from twisted.internet.defer import Deferred, succeed
 
@@ -33,7 +32,7 @@ from tests.decision_cases import (
     SITE,
     Case,
 )
-from tests.holding.engines import settle
+from tests.holding.engines import in_a_loop, settle
 from tests.policy_examples import NOON
 
 
@@ -216,14 +215,14 @@ async def held(case: Case, did: list[str], came: bool = True, **parts: Any) -> A
     return await middleware._hold(ORIGIN, request_of(case), Arrival.FIRST, None)  # noqa: SLF001
 
 
-@pytest_twisted.ensureDeferred
+@in_a_loop
 async def test_a_held_request_reacquires_its_concurrency() -> None:
     did: list[str] = []
     assert await held(Case(RULES, "/yes", ""), did) is None
     assert did == ["policy", "reacquire"]
 
 
-@pytest_twisted.ensureDeferred
+@in_a_loop
 async def test_a_paced_request_reacquires_before_it_is_asked_whether_it_has_its_turn() -> None:
     """Its turn may be lost meanwhile: then it waits for another one."""
     did: list[str] = []
@@ -232,7 +231,7 @@ async def test_a_paced_request_reacquires_before_it_is_asked_whether_it_has_its_
     assert did == ["policy", *one, *one]
 
 
-@pytest_twisted.ensureDeferred
+@in_a_loop
 async def test_a_turn_may_be_lost_while_concurrency_is_reacquired() -> None:
     did: list[str] = []
     throttle = Throttle(did, lost=1, at_once=True)
@@ -241,7 +240,7 @@ async def test_a_turn_may_be_lost_while_concurrency_is_reacquired() -> None:
     assert did == [*one, *one]
 
 
-@pytest_twisted.ensureDeferred
+@in_a_loop
 async def test_a_held_request_that_is_refused() -> None:
     did: list[str] = []
     with pytest.raises(RobotsForbidden):
@@ -249,7 +248,7 @@ async def test_a_held_request_that_is_refused() -> None:
     assert did == ["policy"]
 
 
-@pytest_twisted.ensureDeferred
+@in_a_loop
 async def test_a_request_that_must_leave_goes_back() -> None:
     did: list[str] = []
     case = Case(DEFERRED, "/yes", "")
@@ -260,7 +259,7 @@ async def test_a_request_that_must_leave_goes_back() -> None:
     assert did == ["policy", "admit", "turn", "back"]
 
 
-@pytest_twisted.ensureDeferred
+@in_a_loop
 @pytest.mark.parametrize(("held_for", "since"), [(None, NOON), (60, NOON - 60), (-60, NOON)])
 async def test_since_when_a_request_is_held_goes_with_it(
     held_for: float | None, since: float
@@ -270,7 +269,7 @@ async def test_since_when_a_request_is_held_goes_with_it(
     assert returned.meta[HELD_SINCE] == since
 
 
-@pytest_twisted.ensureDeferred
+@in_a_loop
 async def test_nothing_is_sent_after_a_stop() -> None:
     did: list[str] = []
     limit = SimpleNamespace(is_closing=True)
@@ -278,7 +277,7 @@ async def test_nothing_is_sent_after_a_stop() -> None:
     assert did == ["policy", "reacquire", "back"]
 
 
-@pytest_twisted.ensureDeferred
+@in_a_loop
 async def test_a_fetch_that_waits_for_its_turn_takes_no_concurrency() -> None:
     released: list[bool] = []
 
@@ -299,7 +298,7 @@ async def test_a_fetch_that_waits_for_its_turn_takes_no_concurrency() -> None:
     await settle()
     assert released == [True]
     turn.callback(None)
-    await waiting
+    await maybe_deferred_to_future(waiting)
     assert released == [True, False]
 
 

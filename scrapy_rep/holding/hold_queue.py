@@ -196,12 +196,14 @@ class HoldQueue:
         heappush(self._resuming, (rank, woken))
 
     def _resume(self) -> None:
-        _, woken = heappop(self._resuming)
+        # A stop is not to take a step for each request, and nobody else goes on.
+        for _ in range(len(self._resuming) if self.limit.is_closing else 1):
+            _, woken = heappop(self._resuming)
+            # Else its request was cancelled.
+            if not woken.called:
+                woken.callback(None)
         if self._resuming:
             self.call_later(0, self._resume)
-        # Else its request was cancelled.
-        if not woken.called:
-            woken.callback(None)
 
     # -- room --------------------------------------------------------------------------
 
