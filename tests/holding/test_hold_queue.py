@@ -499,6 +499,26 @@ async def test_a_thousand_that_are_woken_do_not_go_on_in_one_step(stack: ExitSta
 
 
 @in_a_loop
+async def test_a_stop_wakes_all_in_one_step(stack: ExitStack) -> None:
+    crawl = Manual(stack, 5_000)
+    went_on: list[int] = []
+
+    def look() -> None:
+        went_on.append(len(crawl.order))
+        if len(crawl.order) < 100:
+            crawl.loop.call_later(0, look)
+
+    crawl.limit.on_stop(look)
+    for number in range(100):
+        crawl.wait(number, crawl.hold(number))
+    await crawl.loop.step()
+    crawl.engine.is_closing = True
+    await crawl.loop.step(LOOK)
+    assert crawl.order == list(range(100))
+    assert set(went_on) == {0, 100}
+
+
+@in_a_loop
 async def test_one_that_is_cancelled_while_it_is_woken_holds_up_nobody(stack: ExitStack) -> None:
     crawl = Manual(stack, 100)
     first, second = crawl.hold(), crawl.hold()
