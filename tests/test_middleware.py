@@ -323,3 +323,30 @@ def test_requests_that_obey_no_robots_txt_are_not_asked_about() -> None:
     case = Case(RULES, "/no", "")
     request = Request(f"{SITE}/no", meta={"dont_obey_robotstxt": True})
     assert done_with(request, middleware_for(case)) == "Admit"
+
+
+def test_a_component_that_asks_again_during_a_stop_is_refused() -> None:
+    """It would ask again at once, for ever."""
+    middleware = middleware_for(Case(RULES, "/yes", ""), quickly=False)
+    middleware._queue = SimpleNamespace(  # noqa: SLF001
+        returns=SimpleNamespace(arrival=lambda request: Arrival.FROM_COMPONENT)
+    )
+    middleware._limit = SimpleNamespace(is_closing=True)  # noqa: SLF001
+    with pytest.raises(RobotsForbidden, match="the crawl is stopping"):
+        middleware.process_request(Request(f"{SITE}/yes"))
+    middleware._limit.is_closing = False  # noqa: SLF001
+    assert middleware.process_request(Request(f"{SITE}/yes")) is None
+
+
+@in_a_loop
+async def test_requests_that_are_held_or_refused_are_counted() -> None:
+    middleware = middleware_for(Case(DEFERRED, "/yes", ""))
+    stats = middleware._crawler.stats  # noqa: SLF001
+    before = stats.get_value("robotstxt/kept_count", 0)
+    # However often it is held.
+    await held(Case(DEFERRED, "/yes", ""), [], came=False)
+    await held(Case(DEFERRED, "/yes", "", held_for=60), [], came=False)
+    assert stats.get_value("robotstxt/kept_count") == before + 1
+    before = stats.get_value("robotstxt/forbidden/rule", 0)
+    assert done_with(Request(f"{SITE}/no"), middleware_for(Case(RULES, "/no", ""))) == "Refuse"
+    assert stats.get_value("robotstxt/forbidden/rule") == before + 1

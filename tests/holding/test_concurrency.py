@@ -7,14 +7,15 @@ from contextlib import ExitStack
 from typing import Any, cast
 
 import pytest
-from scrapy import Request
+from scrapy import Request, Spider, signals
 from scrapy.http.request import NO_CALLBACK
-from scrapy.utils.defer import deferred_from_coro
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+from scrapy.utils.test import get_crawler
 from twisted.internet.defer import Deferred
 
 from scrapy_rep.engine import Engine
 from scrapy_rep.holding.concurrency import LOOK, ConcurrencyLimit, Permit, State
-from tests.holding.engines import ManualEngine, ManualLoop, in_a_loop
+from tests.holding.engines import ManualEngine, ManualLoop, in_a_loop, settle
 
 
 def forget(waiting: Deferred[None]) -> None:
@@ -374,3 +375,31 @@ async def test_a_downloader_without_a_limit(crawl: Manual) -> None:
         await crawl.loop.step()
         assert held.went_on
         assert crawl.engine.concurrency == 0
+
+
+@pytest.mark.parametrize(
+    "ends", [signals.request_left_downloader, signals.response_received], ids=["left", "received"]
+)
+@in_a_loop
+async def test_signals_tell_of_requests(monkeypatch: pytest.MonkeyPatch, ends: object) -> None:
+    engine = ManualEngine(1)
+    monkeypatch.setattr("scrapy_rep.holding.concurrency.Engine", lambda crawler: engine)
+    crawler = get_crawler(Spider)
+    limit = ConcurrencyLimit.from_crawler(crawler)
+    downloaded = Request("http://busy/")
+    engine.active.add(downloaded)
+    send = crawler.signals.send_catch_log
+    send(signals.request_reached_downloader, request=downloaded)
+    with limit.permit((0, 0)) as permit:
+        permit.release()
+        held = Request("http://a/")
+        engine.active.add(held)
+        returning: Deferred[None] = deferred_from_coro(permit.reacquire(held))
+        await settle()
+        # A request is in its slot: this one does not go on without room.
+        assert permit.state is State.RETURNING
+        engine.active.discard(downloaded)
+        send(ends, request=downloaded)
+        await settle()
+        assert permit.state is State.COUNTED
+        await maybe_deferred_to_future(returning)
