@@ -23,7 +23,8 @@ def in_a_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., A
         if is_reactor_installed():
             started: Deferred[None] = deferred_from_coro(test(*args, **kwargs))
             return started
-        return asyncio.run(test(*args, **kwargs))
+        # A change that lets a request wait for ever is noticed by this.
+        return asyncio.run(asyncio.wait_for(test(*args, **kwargs), 60))
 
     return run
 
