@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from scrapy.utils.python import global_object_name
 
@@ -21,16 +21,15 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
-class Observer(Protocol):
-    """Sees what a crawl learns and decides.
+class Observer:
+    """Sees what a crawl learns and decides; by itself, it does nothing.
 
     What it has to do at start and at end, it connects to Scrapy's signals.
     """
 
-    @property
-    def observes_allowed(self) -> bool:
-        """Whether it is also told of requests that are let through, which takes a
-        verdict for each of them. It must not change."""
+    #: Whether it is also told of requests that are let through, which takes a verdict for
+    #: each of them. It must not change.
+    observes_allowed = False
 
     def on_policy(self, policy: Policy, result: FetchResult | None, seconds: float) -> None:
         """*policy* is new: by a fetch that took so many *seconds* and ended with *result*,
@@ -55,32 +54,32 @@ class Observers:
         self._crawler = crawler
         self._observers = tuple(observers)
         self._of_allowed = tuple(each for each in self._observers if each.observes_allowed)
-        self._failed: set[int] = set()
+        self._failed: set[Observer] = set()
         #: Whether anybody is to be told of requests that are let through.
         self.observe_allowed = bool(self._of_allowed)
 
     def on_policy(self, policy: Policy, result: FetchResult | None, seconds: float) -> None:
         """Tell all; see :meth:`Observer.on_policy`."""
-        for observer in self._observers:
-            try:
-                observer.on_policy(policy, result, seconds)
-            except Exception as error:
-                self._report(observer, error)
+        self._tell(self._observers, lambda each: each.on_policy(policy, result, seconds))
 
     def on_decision(
         self, request: Request, policy: Policy | None, agents: Sequence[str], verdict: Verdict
     ) -> None:
         """Tell those that it is for; see :meth:`Observer.on_decision`."""
-        for observer in self._of_allowed if verdict.allowed else self._observers:
+        told = self._of_allowed if verdict.allowed else self._observers
+        self._tell(told, lambda each: each.on_decision(request, policy, agents, verdict))
+
+    def _tell(self, observers: Iterable[Observer], call: Callable[[Observer], None]) -> None:
+        for observer in observers:
             try:
-                observer.on_decision(request, policy, agents, verdict)
+                call(observer)
             except Exception as error:
                 self._report(observer, error)
 
     def _report(self, observer: Observer, error: Exception) -> None:
-        if id(observer) in self._failed:
+        if observer in self._failed:
             return
-        self._failed.add(id(observer))
+        self._failed.add(observer)
         logger.error(
             "%(observer)s failed (%(error)s), and may not see all that happens. The crawl goes on",
             {

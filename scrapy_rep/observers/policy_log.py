@@ -121,24 +121,25 @@ class PolicyLog:
 
     def on_exception(self, origin: Origin, error: Exception) -> None:
         """A fetch failed with *error*, which code outside of Scrapy raised: a bug, perhaps."""
-        logger.debug(
-            "The exception of the request for %(url)s",
-            {"url": printable(origin.robots_url)},
-            exc_info=error,
-            extra={"spider": self._crawler.spider},
-        )
+        self._log(logging.DEBUG, "The exception of the request for %(url)s", origin, error)
 
     def on_bug(self, origin: Origin) -> None:
         """The exception that is being handled is a bug of ours."""
-        logger.exception(
-            "Failed to get the robots.txt of %(origin)s, its pages are refused for now",
-            {"origin": printable(str(origin))},
-            extra={"spider": self._crawler.spider},
-        )
+        message = "Failed to get the robots.txt of %(origin)s, its pages are refused for now"
+        self._log(logging.ERROR, message, origin, True, origin=printable(str(origin)))
 
     def _count(self, what: str) -> None:
         count(self._crawler, f"robotstxt/{what}")
 
-    def _log(self, level: int, message: str, origin: Origin, **values: object) -> None:
-        values["url"] = printable(origin.robots_url)
-        logger.log(level, message, values, extra={"spider": self._crawler.spider})
+    def _log(
+        self,
+        level: int,
+        message: str,
+        about: Origin,
+        exc_info: Exception | bool | None = None,
+        **values: object,
+    ) -> None:
+        values["url"] = printable(about.robots_url)
+        logger.log(
+            level, message, values, exc_info=exc_info, extra={"spider": self._crawler.spider}
+        )

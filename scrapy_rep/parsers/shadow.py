@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 from scrapy.utils.python import global_object_name
 
 from scrapy_rep.observers.feed import JsonLinesFeed
+from scrapy_rep.observers.observer import Observer
 from scrapy_rep.observers.report.model import Disagreement
 from scrapy_rep.observers.stats import count
 from scrapy_rep.parsers.chain import body_to_read, check_usable, read_with, why_not
@@ -84,8 +85,8 @@ class _File:
     cost: int
 
 
-class ShadowParsers:
-    """The second opinions of one crawl; a :class:`~scrapy_rep.observers.observer.Observer`.
+class ShadowParsers(Observer):
+    """The second opinions of one crawl.
 
     *recorder* is told of differences, for the report.
     """
@@ -109,9 +110,6 @@ class ShadowParsers:
         self._taken = 0
         #: What was logged, and what the feed says of it.
         self._reported: dict[_Key, dict[str, object]] = {}
-
-    def on_policy(self, policy: Policy, result: FetchResult | None, seconds: float) -> None:
-        """Nothing: files are read when a decision is compared."""
 
     def on_decision(
         self, request: Request, policy: Policy | None, agents: Sequence[str], verdict: Verdict
