@@ -148,7 +148,11 @@ class RepMiddleware:
         """
         meta = request.meta
         if meta.get("dont_obey_robotstxt"):
-            return self._wait_for_turn_of_fetch(request) if is_fetch(request) else None
+            if is_fetch(request):
+                return self._wait_for_turn_of_fetch(request)
+            if self._observe_allowed:
+                self._observers.on_exempt(request, "dont_obey_robotstxt")
+            return None
         url = request.url
         policy = self._policies.peek(url)
         if policy is None or RETURNED in meta:
@@ -158,9 +162,10 @@ class RepMiddleware:
         if (
             policy.directives is None
             and not self._pacing.asked
-            and not self._observe_allowed
             and policy.allowed(url, self._tokens.of(request))
         ):
+            if self._observe_allowed:
+                self._admitted(policy, policy.origin, request)
             return None
         return self._execute(policy, policy.origin, request, Arrival.FIRST)
 
@@ -184,7 +189,7 @@ class RepMiddleware:
         if isinstance(decision, Admit):
             turn = self._turn(policy, request, decision)
             if turn is None:
-                self._admitted(policy, request)
+                self._admitted(policy, origin, request)
                 return None
         assert isinstance(origin, Origin)
         return self._hold(origin, request, arrival, turn)
@@ -239,7 +244,7 @@ class RepMiddleware:
             break
         if self._queue.is_closing:
             return False
-        self._admitted(policy, request)
+        self._admitted(policy, origin, request)
         return True
 
     async def _admitting(
@@ -293,9 +298,15 @@ class RepMiddleware:
             request.meta.pop(HELD_SINCE, None)
         return decision
 
-    def _admitted(self, policy: Policy | None, request: Request) -> None:
+    def _admitted(self, policy: Policy | None, origin: Origin | Verdict, request: Request) -> None:
         """Show an admitted *request* to those who observe these."""
-        if self._observe_allowed and policy is not None:
+        if not self._observe_allowed:
+            return
+        if policy is None:
+            is_other = isinstance(origin, Verdict)
+            reason = Reason.OTHER_SCHEME if is_other else Reason.ROBOTS_TXT_ITSELF
+            self._observers.on_exempt(request, reason.value)
+        else:
             agents = self._tokens.of(request)
             verdict = policy.verdict(request.url, agents, now=self._clock())
             self._observers.on_decision(request, policy, agents, verdict)
@@ -330,6 +341,10 @@ def enabled_observers(
 
         recorder = Recorder(crawler, settings, settings.report, clock)
         yield recorder
+    if settings.audit is not None or settings.archive is not None:
+        from scrapy_rep.evidence.recorder import EvidenceRecorder
+
+        yield EvidenceRecorder(crawler, settings, clock)
     if settings.compare_with:
         from scrapy_rep.parsers.shadow import ShadowParsers
 

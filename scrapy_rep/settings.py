@@ -51,6 +51,8 @@ _T = TypeVar("_T")
 #: Name and default of every setting whose name starts with ``REP_``.
 DEFAULTS: dict[str, Any] = {
     "REP_AGENT_TOKENS": [],
+    "REP_ARCHIVE": None,
+    "REP_AUDIT": None,
     "REP_COMPARE_FEED": None,
     "REP_COMPARE_SAMPLE": 1.0,
     "REP_COMPARE_WITH": [],
@@ -130,6 +132,9 @@ class RepSettings:
     """The settings of one crawl, checked. Times are seconds, sizes bytes."""
 
     agent_tokens: tuple[str, ...]
+    #: The directory of the archive, with parameters in it.
+    archive: str | None
+    audit: FeedSpec | None
     #: CONCURRENT_REQUESTS, without a limit as many as there may be fetches.
     concurrent_requests: int
     compare_feed: FeedSpec | None
@@ -189,6 +194,8 @@ class RepSettings:
         content_use = _read(settings, "REP_CONTENT_USE", _optional(_content_use))
         return cls(
             agent_tokens=_read(settings, "REP_AGENT_TOKENS", tokens),
+            archive=_read(settings, "REP_ARCHIVE", _optional(_directory)),
+            audit=_read(settings, "REP_AUDIT", _optional(_feed(settings))),
             concurrent_requests=settings.getint("CONCURRENT_REQUESTS") or max_fetches,
             compare_feed=_read(settings, "REP_COMPARE_FEED", _optional(_feed(settings))),
             compare_sample=_read(settings, "REP_COMPARE_SAMPLE", _share),
@@ -519,6 +526,15 @@ def _feed(settings: BaseSettings) -> Callable[[object], FeedSpec]:
             raise ValueError(f"FEED_STORAGES[{scheme!r}] cannot be loaded ({error})") from None
 
     return check
+
+
+def _directory(value: object) -> str:
+    accepted = "accepted: the path of a directory on this machine, or None for no archive"
+    if not isinstance(value, (str, Path)) or "\0" in str(value):
+        raise ValueError(accepted)
+    if "://" in str(value):
+        raise ValueError(f"no URL; {accepted}")
+    return str(value)
 
 
 def _robot_parsers(value: object) -> tuple[type[RobotParser], ...]:

@@ -26,6 +26,7 @@ class RobotsCommand(ScrapyCommand):
     @cached_property
     def root(self) -> SubcommandGroup:
         """All subcommands, in the order of the help. A new one needs a line here."""
+        from scrapy_rep.cli.audit import AUDIT
         from scrapy_rep.cli.cache import CACHE
         from scrapy_rep.cli.check import CHECK
         from scrapy_rep.cli.compare import COMPARE
@@ -37,7 +38,7 @@ class RobotsCommand(ScrapyCommand):
         from scrapy_rep.cli.report import REPORT
         from scrapy_rep.cli.sitemaps import SITEMAPS
 
-        subcommands = (CHECK, EXPLAIN, COMPARE, LINT, FETCH, SITEMAPS, CACHE, REPORT, DEMO)
+        subcommands = (CHECK, EXPLAIN, COMPARE, LINT, FETCH, SITEMAPS, CACHE, REPORT, AUDIT, DEMO)
         return SubcommandGroup("robots", self.short_desc(), "", subcommands)
 
     def syntax(self) -> str:

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
+    from scrapy_rep.policies.fetcher import Fetched
     from scrapy_rep.rep.caching.access import FetchResult
+    from scrapy_rep.rep.caching.cache_entry import CacheEntry
+    from scrapy_rep.rep.dialects import Access
     from scrapy_rep.rep.policy import Policy
     from scrapy_rep.rep.rules.verdict import Verdict
 
@@ -31,6 +34,16 @@ class Observer:
     #: each of them. It must not change.
     observes_allowed = False
 
+    def on_fetch(
+        self,
+        fetched: Fetched,
+        access: Access,
+        known: CacheEntry | None,
+        entry: CacheEntry,
+        now: float,
+    ) -> None:
+        """A fetch ended at time *now*, which means *access* and makes *entry* of *known*."""
+
     def on_policy(self, policy: Policy, result: FetchResult | None, seconds: float) -> None:
         """*policy* is new: by a fetch that took so many *seconds* and ended with *result*,
         or from the store, where that is ``None``."""
@@ -46,6 +59,13 @@ class Observer:
         and retries are requests of their own.
         """
 
+    def on_exempt(self, request: Request, why: str) -> None:
+        """*request* is let through without a look at any robots.txt, because of *why*.
+
+        Only those that observe what is allowed are told: the meta key
+        ``dont_obey_robotstxt``, or the value of a :class:`~scrapy_rep.Reason`.
+        """
+
 
 class Observers:
     """All that watch one crawl. None of them can harm it: what one raises is logged, once."""
@@ -58,6 +78,17 @@ class Observers:
         #: Whether anybody is to be told of requests that are let through.
         self.observe_allowed = bool(self._of_allowed)
 
+    def on_fetch(
+        self,
+        fetched: Fetched,
+        access: Access,
+        known: CacheEntry | None,
+        entry: CacheEntry,
+        now: float,
+    ) -> None:
+        """Tell all; see :meth:`Observer.on_fetch`."""
+        self._tell(self._observers, lambda each: each.on_fetch(fetched, access, known, entry, now))
+
     def on_policy(self, policy: Policy, result: FetchResult | None, seconds: float) -> None:
         """Tell all; see :meth:`Observer.on_policy`."""
         self._tell(self._observers, lambda each: each.on_policy(policy, result, seconds))
@@ -68,6 +99,10 @@ class Observers:
         """Tell those that it is for; see :meth:`Observer.on_decision`."""
         told = self._of_allowed if verdict.allowed else self._observers
         self._tell(told, lambda each: each.on_decision(request, policy, agents, verdict))
+
+    def on_exempt(self, request: Request, why: str) -> None:
+        """Tell those that it is for; see :meth:`Observer.on_exempt`."""
+        self._tell(self._of_allowed, lambda each: each.on_exempt(request, why))
 
     def _tell(self, observers: Iterable[Observer], call: Callable[[Observer], None]) -> None:
         for observer in observers:

@@ -347,11 +347,13 @@ class PolicyCache:
         """The policy that a fetch leads to, and the entry for the store."""
         count(self._crawler, "robotstxt/request_count")
         started = self._clock()
-        result, conditional = await self._fetcher.fetch(origin, asking, known)
+        fetched = await self._fetcher.fetch(origin, asking, known)
+        result = fetched.result
         now = self._clock()
         observe_duration(self._crawler, "robotstxt/latency", now - started)
         access = self._reader.access(result)
-        entry = update(known, origin, result, access, now, conditional=conditional)
+        entry = update(known, origin, result, access, now, conditional=fetched.conditional)
+        self._observers.on_fetch(fetched, access, known, entry, now)
         # As it was when the answer came: the requests that waited for it may use it.
         policy = await self._read(origin, entry, asking, now) or self._reader.refusing(origin)
         self._log.on_fetch(policy, known, result, access)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy import Request, signals
 from scrapy.exceptions import IgnoreRequest, StopDownload
@@ -54,6 +54,19 @@ class Expired(Exception):
 
 class TooManyRequests(Exception):
     """A middleware repeats the request for one hop again and again."""
+
+
+class Exchange(NamedTuple):
+    """A request, as it was sent, and its *response*.
+
+    *content_encoding* is what :class:`Download` has taken out of the response's headers;
+    *is_cut* says that there was more of the body.
+    """
+
+    request: Request
+    response: Response
+    content_encoding: list[bytes]
+    is_cut: bool
 
 
 class Budget:
@@ -120,6 +133,8 @@ class Download:
         self._encoding = KeptHeaders(())
         #: Whether the body is only the start of what was sent.
         self.is_cut = False
+        #: The Content-Encoding headers, whole.
+        self.content_encoding: list[bytes] = []
 
     async def run(self, request: Request) -> Response:
         """Download *request*.
@@ -205,6 +220,7 @@ class Download:
         self._received = 0
         self.is_cut = False
         self._encoding = KeptHeaders(())
+        self.content_encoding = []
         self._permit.close()
         self._sent += 1
         self._check_number(self._sent)
@@ -253,6 +269,7 @@ class Download:
         that would leave us a body; without the header, it leaves it to us.
         """
         self._encoding = keep(response.headers.getlist, (_ENCODING,), MAX_ENCODING)
+        self.content_encoding = response.headers.getlist(_ENCODING)
         response.headers.pop("Content-Encoding", None)
 
 

@@ -20,7 +20,7 @@ from scrapy_rep.exceptions import CrawlStopping
 from scrapy_rep.observers.stats import count
 from scrapy_rep.policies import download
 from scrapy_rep.policies.decompress import BrokenBody
-from scrapy_rep.policies.download import Budget, Download, Expired, TooManyRequests
+from scrapy_rep.policies.download import Budget, Download, Exchange, Expired, TooManyRequests
 from scrapy_rep.policies.errors import describe, raised_in
 from scrapy_rep.policies.fetch_limiter import FetchLimiter
 from scrapy_rep.policies.headers import LOCATION, KeptHeaders, keep
@@ -66,10 +66,12 @@ class Fetched(NamedTuple):
     """How a fetch ended.
 
     *conditional*: whether it asked for the file only if it is no longer what was known.
+    *exchanges* are all requests that got an answer.
     """
 
     result: FetchResult
     conditional: bool
+    exchanges: Sequence[Exchange] = ()
 
 
 class RobotsTxtFetcher:
@@ -96,17 +98,18 @@ class RobotsTxtFetcher:
         Conditionally, if *known* is a copy that can be confirmed. Whatever goes wrong is a
         result, too. Raises only :exc:`~scrapy_rep.CrawlStopping`.
         """
+        exchanges: list[Exchange] = []
         try:
             async with self._limiter.acquire():
                 if self._concurrency.is_closing:
                     raise CrawlStopping
-                return await self._follow(origin, asking, known)
+                return await self._follow(origin, asking, known, exchanges)
         except CrawlStopping:
             raise
         except Exception as error:
             detail = self._failed(origin, error)
         failed = FetchResult(origin.robots_url, failure=Failure.NO_ANSWER, detail=detail)
-        return Fetched(failed, conditional=False)
+        return Fetched(failed, False, exchanges)
 
     def _failed(self, origin: Origin, error: Exception) -> str:
         """Count and log *error*, with which a fetch ended; what to tell people of it."""
@@ -127,8 +130,17 @@ class RobotsTxtFetcher:
         for each in list(self._downloads):
             each.give_up(CrawlStopping())
 
-    async def _follow(self, origin: Origin, asking: Request, known: CacheEntry | None) -> Fetched:
-        """Ask, and ask where a redirect leads, and so on (RFC 9309 §2.3.1.2)."""
+    async def _follow(
+        self,
+        origin: Origin,
+        asking: Request,
+        known: CacheEntry | None,
+        exchanges: list[Exchange],
+    ) -> Fetched:
+        """Ask, and ask where a redirect leads, and so on (RFC 9309 §2.3.1.2).
+
+        Each answer is added to *exchanges*.
+        """
         hops = [origin.robots_url]
         via: list[Headers] = []
         budget = Budget(self._settings.fetch_timeout)
@@ -144,6 +156,7 @@ class RobotsTxtFetcher:
             )
             request = self._request(hops[-1], origin, asking, conditions)
             response = await self._run(hop, request)
+            exchanges.append(Exchange(request, response, hop.content_encoding, hop.is_cut))
             headers = keep(response.headers.getlist)
             step = next_hop(
                 response.status, headers.first(LOCATION), hops, self._settings.max_redirects
@@ -151,12 +164,12 @@ class RobotsTxtFetcher:
             if step is None:
                 result = self._result(response, headers, self._body(response, hop), hops)
                 result = replace(result, via=tuple(via), user_agent=user_agent_of(request))
-                return Fetched(result, bool(conditions))
+                return Fetched(result, bool(conditions), exchanges)
             count(self._crawler, "robotstxt/redirect_count")
             via.append(of_lifetime(headers.caching))
             if isinstance(step, GiveUp):
                 result = self._result(response, headers, (b"", False), hops, step)
-                return Fetched(result, conditional=False)
+                return Fetched(result, False, exchanges)
             hops.append(step.url)
 
     async def _run(self, hop: Download, request: Request) -> Response:
