@@ -7,7 +7,6 @@ whether a line is true (:mod:`.verify`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from hashlib import sha256
 from typing import Any
 
@@ -16,7 +15,6 @@ from scrapy_rep.rep.caching.cache_entry import CacheEntry, Outage, StoredRespons
 from scrapy_rep.rep.dialects import Access, WhenUnreachable
 from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.policy import Policy
-from scrapy_rep.rep.rules.matching import Rule
 from scrapy_rep.rep.rules.verdict import Verdict
 
 #: The version of the format.
@@ -34,9 +32,6 @@ DONT_OBEY = "dont_obey_robotstxt"
 
 # A hostile file may have tens of thousands of user-agent lines in a group.
 _MOST_NAMES = 10
-# Longer rules are not kept in memory.
-_LONGEST_KEPT = 200
-
 #: The body with a SHA-256. Raises :exc:`LookupError` if nobody has it.
 Bodies = Callable[[str], bytes]
 
@@ -132,7 +127,7 @@ def verdict_fields(verdict: Verdict) -> dict[str, Any]:
     """*verdict*, without what is empty in it, its origin and its age."""
     fields: dict[str, Any] = {"allowed": verdict.allowed, "reason": verdict.reason.value}
     if verdict.rule is not None:
-        fields["rule"] = _rule_text(verdict.rule)
+        fields["rule"] = str(verdict.rule)
         fields["line"] = verdict.rule.line
     elif verdict.record is not None:
         fields["rule"] = str(verdict.record)
@@ -146,15 +141,6 @@ def verdict_fields(verdict: Verdict) -> dict[str, Any]:
     if verdict.detail:
         fields["detail"] = verdict.detail
     return fields
-
-
-def _rule_text(rule: Rule) -> str:
-    return _short_rule_text(rule) if len(rule.value) <= _LONGEST_KEPT else str(rule)
-
-
-@lru_cache(maxsize=1024)
-def _short_rule_text(rule: Rule) -> str:
-    return str(rule)
 
 
 def overrides_of(

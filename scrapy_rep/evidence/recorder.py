@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import scrapy
@@ -56,6 +56,8 @@ DECIDING = (
 _SCHEMES = ("http", "https")
 # Bytes of bodies of the origins whose last line in the log is known.
 _MAX_BYTES = 20 * 2**20
+# Verdicts of one policy that are kept as text.
+_MOST_VERDICTS = 32
 _USERINFO = re.compile(r"(?<=//)[^/?#]*@")
 
 
@@ -70,6 +72,19 @@ class _Known:
     digest: str
     policy: Policy | None = None
     rest: str = ""
+    _verdicts: dict[tuple[object, ...], str] = field(default_factory=dict)
+
+    def verdict_json(self, agents: tuple[str, ...], verdict: Verdict) -> str:
+        """The fields about *verdict*, which is for *agents*: mostly they were needed before."""
+        # What is compared is all that makes a difference, for one policy.
+        key = (verdict.reason, verdict.line, agents, verdict.detail, verdict.sent_as)
+        text = self._verdicts.get(key)
+        if text is None:
+            text = to_json({"agents": agents, **lines.verdict_fields(verdict)})[1:-1]
+            if len(self._verdicts) >= _MOST_VERDICTS:
+                self._verdicts.clear()
+            self._verdicts[key] = text
+        return text
 
 
 class EvidenceRecorder(Observer):
@@ -266,41 +281,43 @@ class EvidenceRecorder(Observer):
         self, request: Request, policy: Policy | None, agents: Sequence[str], verdict: Verdict
     ) -> None:
         """Write the line about a decision."""
-        if policy is None:
-            self._decided(request, self._clock(), agents, lines.verdict_fields(verdict), "")
+        age = verdict.age
+        if policy is None or age is None:
+            fields = to_json({"agents": agents, **lines.verdict_fields(verdict)})[1:-1]
+            self._decided(request, self._clock(), fields)
             return
         # The verdict may be older than this call: a refused request waits for its turn.
-        now = policy.fetched_at + verdict.age if verdict.age else self._clock()
-        fields = lines.verdict_fields(verdict)
-        if verdict.age is not None:
-            fields["age"] = round(verdict.age, 3)
-        self._decided(request, now, agents, fields, self._rest(policy, now))
+        now = policy.fetched_at + age if age else self._clock()
+        known = self._about(policy, now)
+        fields = known.verdict_json(tuple(agents), verdict)
+        self._decided(request, now, f'"age":{age:.3f},{fields}{known.rest}')
 
     def on_exempt(self, request: Request, why: str) -> None:
         """Write the line about a request that is let through without a look at a robots.txt."""
         fields: dict[str, Any] = {"allowed": True, "reason": why}
         if why == lines.DONT_OBEY:
             fields["overrides"] = [why]
-        self._decided(request, self._clock(), (), fields, "")
+        self._decided(request, self._clock(), to_json(fields)[1:-1])
 
-    def _decided(
-        self, request: Request, now: float, agents: Sequence[str], fields: dict[str, Any], rest: str
-    ) -> None:
+    def _decided(self, request: Request, now: float, fields: str) -> None:
         assert self._log is not None
         url = request.url
         if "@" in url:
             url = _USERINFO.sub("", url)
-        line = {"type": lines.DECISION, "time": now, "url": url, "agents": agents, **fields}
-        self._log.append_json(f"{to_json(line)[:-1]}{rest},{self._constant}")
+        # Not a dict: this is done for each request.
+        self._log.append_json(
+            f'{{"type":"{lines.DECISION}","time":{now!r},"url":{to_json(url)},'
+            f"{fields},{self._constant}"
+        )
 
-    def _rest(self, policy: Policy, now: float) -> str:
+    def _about(self, policy: Policy, now: float) -> _Known:
         """What lines about decisions by *policy* say about it."""
         known = self._known.get(policy.origin)
         if known is None or known.policy is not policy:
             digest = self._line_about(policy.entry, now)
             known = _Known(policy.entry, digest or "", policy, self._rest_of(policy, digest))
             self._remember(known)
-        return known.rest
+        return known
 
     def _rest_of(self, policy: Policy, digest: str | None) -> str:
         is_file = policy.access is Access.SUCCESSFUL and policy.copy is not None

@@ -250,7 +250,8 @@ class WarcReader:
     def read(self, records: bytes) -> list[Answered]:
         """The answers in *records*, those of one fetch or of one body from the store.
 
-        Raises :exc:`ValueError` for what is not such records.
+        Whether they are whole, their digest must say: warcio reads what it can. Raises
+        :exc:`ValueError` for what it cannot read.
         """
         try:
             return [
