@@ -23,7 +23,7 @@ from scrapy_rep.observers.observer import Observer, Observers
 from scrapy_rep.observers.stats import count
 from scrapy_rep.observers.summary import Summary
 from scrapy_rep.policies.cache import PolicyCache, steady
-from scrapy_rep.policies.download import admit, clock_stopped, is_fetch
+from scrapy_rep.policies.download import Download, download_of
 from scrapy_rep.rep.decision import (
     Admit,
     Decision,
@@ -148,8 +148,9 @@ class RepMiddleware:
         """
         meta = request.meta
         if meta.get("dont_obey_robotstxt"):
-            if is_fetch(request):
-                return self._wait_for_turn_of_fetch(request)
+            download = download_of(request)
+            if download is not None:
+                return self._wait_for_turn_of_fetch(request, download)
             if self._observe_allowed:
                 self._observers.on_exempt(request, "dont_obey_robotstxt")
             return None
@@ -194,15 +195,17 @@ class RepMiddleware:
         assert isinstance(origin, Origin)
         return self._hold(origin, request, arrival, turn)
 
-    def _wait_for_turn_of_fetch(self, request: Request) -> Awaitable[Request | None] | None:
+    def _wait_for_turn_of_fetch(
+        self, request: Request, download: Download
+    ) -> Awaitable[Request | None] | None:
         """Have *request*, for a robots.txt, wait for its turn where the site is throttled."""
-        admit(request)
+        download.admit()
         turn = self._pacing.admit_fetch(request)
         if turn is None:
             return None
 
         async def wait(turn: Deferred[None]) -> None:
-            with self._limit.released(), clock_stopped(request):
+            with self._limit.released(), download.clock_stopped():
                 await maybe_deferred_to_future(turn)
 
         return wait(turn)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_rep.evidence.warc import WarcWriter
-    from scrapy_rep.policies.fetcher import Fetched
+    from scrapy_rep.policies.download import Exchange
+    from scrapy_rep.rep.caching.access import FetchResult
     from scrapy_rep.rep.caching.cache_entry import CacheEntry
     from scrapy_rep.rep.parsing.urls import Origin
     from scrapy_rep.rep.policy import Policy
@@ -103,6 +104,8 @@ class EvidenceRecorder(Observer):
         self._archive = ArchiveFile(crawler, settings.archive) if settings.archive else None
         self._warc = _warc_writer() if settings.archive else None
         self.observes_allowed = self._log is not None
+        #: Of fetches under way, what was answered.
+        self._exchanges: defaultdict[Origin, list[Exchange]] = defaultdict(list)
         self._known: OrderedDict[Origin, _Known] = OrderedDict()
         self._known_bytes = 0
         #: The SHA-256 of bodies that are in the archive.
@@ -187,9 +190,14 @@ class EvidenceRecorder(Observer):
 
     # -- fetches --------------------------------------------------------------------------
 
+    def on_answer(self, origin: Origin, exchange: Exchange) -> None:
+        """Keep the answer for the archive."""
+        if self._archive is not None:
+            self._exchanges[origin].append(exchange)
+
     def on_fetch(
         self,
-        fetched: Fetched,
+        result: FetchResult,
         access: Access,
         known: CacheEntry | None,
         entry: CacheEntry,
@@ -197,16 +205,16 @@ class EvidenceRecorder(Observer):
     ) -> None:
         """Archive the answers, and write the line about the fetch."""
         before = None if known is None else self._line_about(known, now)
-        origin, result = entry.origin, fetched.result
+        origin = entry.origin
         region = None
         if self._archive is not None and self._warc is not None:
             fields = {
                 "outcome": result.detail,
                 "failure": result.failure.value if result.failure else "",
                 "accessResult": access.value,
-                "conditional": "yes" if fetched.conditional else "no",
             }
-            records = self._warc.fetch(origin.robots_url, fetched.exchanges, fields, now)
+            exchanges = self._exchanges.pop(origin, [])
+            records = self._warc.fetch(origin.robots_url, exchanges, fields, now)
             region = self._archive.append(records)
             self._is_archived_now(lines.digest_of_body(result.body))
         if self._log is None:
@@ -215,7 +223,6 @@ class EvidenceRecorder(Observer):
             "type": lines.FETCH,
             "time": now,
             "origin": str(origin),
-            "conditional": fetched.conditional,
             "before": before,
             "result": lines.result_fields(result),
             "access": access.value,

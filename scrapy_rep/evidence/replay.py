@@ -11,7 +11,7 @@ from typing import Any
 from scrapy_rep.evidence.warc import Answered
 from scrapy_rep.policies.decompress import BrokenBody, decompress
 from scrapy_rep.policies.headers import LOCATION, MAX_ENCODING, KeptHeaders, keep
-from scrapy_rep.policies.redirects import GiveUp, next_hop
+from scrapy_rep.policies.redirects import next_hop
 from scrapy_rep.rep.caching.access import Failure, FetchResult, Headers
 from scrapy_rep.rep.caching.freshness import of_lifetime
 
@@ -42,14 +42,14 @@ def replay(
             raise NotAsClaimed(f"the archive has an answer from {answer.url}, not {hops[-1]}")
         headers = keep(answer.lines)
         step = next_hop(answer.status, headers.first(LOCATION), hops, max_redirects)
-        if (step is None or isinstance(step, GiveUp)) and number < len(answers):
+        if (step is None or step.failure is not None) and number < len(answers):
             raise NotAsClaimed("the archive has answers after the last one")
         if step is None:
             return _last(answer, headers, hops, via, claimed, max_size)
-        via.append(of_lifetime(headers.caching))
-        if isinstance(step, GiveUp):
+        if step.failure is not None:
             redirects, detail = len(hops), claimed["detail"]
             return FetchResult(answer.url, answer.status, b"", redirects, step.failure, detail, ())
+        via.append(of_lifetime(headers.caching))
         hops.append(step.url)
     if _has_no_answer(claimed):
         return _no_answer(robots_url, claimed)

@@ -31,7 +31,7 @@ from scrapy_rep.parsers.chain import ParserChain
 from scrapy_rep.parsers.wire import TARGETS
 from scrapy_rep.rep.caching.access import access_result
 from scrapy_rep.rep.caching.cache_entry import CacheEntry
-from scrapy_rep.rep.caching.freshness import Evaluation, evaluate, update
+from scrapy_rep.rep.caching.freshness import Evaluation, evaluate, update, validators
 from scrapy_rep.rep.decision import Admit, Fetch, RequestFacts, decide
 from scrapy_rep.rep.dialects import Access
 from scrapy_rep.rep.directives.directives import Directives
@@ -293,7 +293,7 @@ class Verifier:
             result,
             access,
             fields["time"],
-            conditional=fields["conditional"],
+            conditional=bool(validators(before)),
         )
         _compare("what is known after the fetch", lines.entry_fields(entry), fields["entry"])
 

@@ -14,10 +14,11 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-    from scrapy_rep.policies.fetcher import Fetched
+    from scrapy_rep.policies.download import Exchange
     from scrapy_rep.rep.caching.access import FetchResult
     from scrapy_rep.rep.caching.cache_entry import CacheEntry
     from scrapy_rep.rep.dialects import Access
+    from scrapy_rep.rep.parsing.urls import Origin
     from scrapy_rep.rep.policy import Policy
     from scrapy_rep.rep.rules.verdict import Verdict
 
@@ -34,15 +35,21 @@ class Observer:
     #: each of them. It must not change.
     observes_allowed = False
 
+    def on_answer(self, origin: Origin, exchange: Exchange) -> None:
+        """A request of a fetch of the robots.txt of *origin* was answered."""
+
     def on_fetch(
         self,
-        fetched: Fetched,
+        result: FetchResult,
         access: Access,
         known: CacheEntry | None,
         entry: CacheEntry,
         now: float,
     ) -> None:
-        """A fetch ended at time *now*, which means *access* and makes *entry* of *known*."""
+        """A fetch ended at time *now* with *result*.
+
+        That means *access*, and makes *entry* of *known*.
+        """
 
     def on_policy(self, policy: Policy, result: FetchResult | None, seconds: float) -> None:
         """*policy* is new: by a fetch that took so many *seconds* and ended with *result*,
@@ -78,16 +85,20 @@ class Observers:
         #: Whether anybody is to be told of requests that are let through.
         self.observe_allowed = bool(self._of_allowed)
 
+    def on_answer(self, origin: Origin, exchange: Exchange) -> None:
+        """Tell all; see :meth:`Observer.on_answer`."""
+        self._tell(self._observers, lambda each: each.on_answer(origin, exchange))
+
     def on_fetch(
         self,
-        fetched: Fetched,
+        result: FetchResult,
         access: Access,
         known: CacheEntry | None,
         entry: CacheEntry,
         now: float,
     ) -> None:
         """Tell all; see :meth:`Observer.on_fetch`."""
-        self._tell(self._observers, lambda each: each.on_fetch(fetched, access, known, entry, now))
+        self._tell(self._observers, lambda each: each.on_fetch(result, access, known, entry, now))
 
     def on_policy(self, policy: Policy, result: FetchResult | None, seconds: float) -> None:
         """Tell all; see :meth:`Observer.on_policy`."""
