@@ -93,6 +93,9 @@ class _Crawl:
         values["REP_STORE"] = "memory"
         for name in _PARSERS:
             values[name] = _parser(name, logged[name], project)
+        if values["ROBOTSTXT_PARSER"] is None:
+            # Nobody chose one.
+            del values["ROBOTSTXT_PARSER"]
         crawler = Crawler(Spider, values)
         self.settings = RepSettings.read(crawler.settings)
         self._chain = ParserChain(crawler, self.settings)
