@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -156,8 +156,10 @@ class EvidenceRecorder(Observer):
     def _deciding_settings(self) -> dict[str, Any]:
         settings = self._crawler.settings
         found = {name: settings[name] if name in settings else DEFAULTS[name] for name in DECIDING}
-        overrides = self._settings.status_overrides
-        found["REP_STATUS_OVERRIDES"] = {str(key): each.value for key, each in overrides.items()}
+        overrides = found["REP_STATUS_OVERRIDES"]
+        if isinstance(overrides, Mapping):
+            # Scrapy makes an object of its own of it.
+            found["REP_STATUS_OVERRIDES"] = dict(overrides)
         found["REP_PURPOSES"] = self._settings.honoured.purposes
         for name, parser in (
             ("ROBOTSTXT_PARSER", self._settings.parser),

@@ -19,6 +19,7 @@ from typing import Any, BinaryIO
 from scrapy import Spider
 from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings
+from scrapy.statscollectors import StatsCollector
 from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 
@@ -97,6 +98,8 @@ class _Crawl:
             # Nobody chose one.
             del values["ROBOTSTXT_PARSER"]
         crawler = Crawler(Spider, values)
+        # It does not crawl, and so would have none.
+        crawler.stats = StatsCollector(crawler)
         self.settings = RepSettings.read(crawler.settings)
         self._chain = ParserChain(crawler, self.settings)
         self._bounds = self.settings.bounds(started)

@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from io import BytesIO
 from pathlib import Path
@@ -513,6 +514,8 @@ def kill_after(lines: int, url: str, directory: Path) -> Evidence:
     try:
         while not log.exists() or log.read_bytes().count(b"\n") < lines:
             assert worker.poll() is None, worker.communicate()
+            # Only to leave the processor to the worker.
+            time.sleep(0.01)
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.kill(worker.pid, signal.SIGKILL)
