@@ -24,6 +24,7 @@ from scrapy_rep.rep.caching.cache_entry import CacheEntry, StoredResponse
 from scrapy_rep.rep.dialects import RFC9309, Access
 from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.policy import Policy
+from scrapy_rep.settings import RepSettings
 
 _ORIGINS = 200
 _PAGES = 50
@@ -51,7 +52,7 @@ class Crawl:
         crawler = get_crawler(Spider, settings)
         crawler.spider = Spider("benchmark")
         self._middleware = RepMiddleware.from_crawler(crawler)
-        chain = ParserChain(crawler, self._middleware._settings)  # noqa: SLF001
+        chain = ParserChain(crawler, RepSettings.read(crawler.settings))
         if path is not None:
             crawler.signals.send_catch_log(signals.spider_opened, spider=crawler.spider)
         for number in range(_ORIGINS):

@@ -87,6 +87,7 @@ LAYERS = [
     "holding",
     "throttling",
     "policies",
+    "evidence",
     "middleware",
     "addon",
     "spiders",

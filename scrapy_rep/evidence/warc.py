@@ -23,7 +23,7 @@ from warcio.warcwriter import WARCWriter
 if TYPE_CHECKING:
     from scrapy import Request
 
-    from scrapy_rep.policies.download import Exchange
+    from scrapy_rep.observers.observer import Exchange
 
 #: Bodies that are known to be in the archive. An older one is written again if it comes again.
 MAX_BODIES = 50_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy.utils.python import global_object_name
 
@@ -13,8 +13,8 @@ from scrapy_rep.rep.text import printable
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
+    from scrapy.http import Response
 
-    from scrapy_rep.policies.download import Exchange
     from scrapy_rep.rep.caching.access import FetchResult
     from scrapy_rep.rep.caching.cache_entry import CacheEntry
     from scrapy_rep.rep.dialects import Access
@@ -23,6 +23,19 @@ if TYPE_CHECKING:
     from scrapy_rep.rep.rules.verdict import Verdict
 
 logger = logging.getLogger(__name__)
+
+
+class Exchange(NamedTuple):
+    """A request, as it was sent, and its *response*.
+
+    *content_encoding* are headers that were taken out of the response; *is_cut* says that
+    there was more of the body.
+    """
+
+    request: Request
+    response: Response
+    content_encoding: list[bytes]
+    is_cut: bool
 
 
 class Observer:

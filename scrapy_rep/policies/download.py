@@ -16,7 +16,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, signals
 from scrapy.exceptions import IgnoreRequest, StopDownload
@@ -48,19 +48,6 @@ _QUEUE_POLL = 0.25
 # Seconds after which a handler gives up what nobody waits for any more.
 _HANDLER_GRACE = 1.0
 _ENCODING = ("content-encoding",)
-
-
-class Exchange(NamedTuple):
-    """A request, as it was sent, and its *response*.
-
-    *content_encoding* is what :class:`Download` has taken out of the response's headers;
-    *is_cut* says that there was more of the body.
-    """
-
-    request: Request
-    response: Response
-    content_encoding: list[bytes]
-    is_cut: bool
 
 
 class Expired(Exception):

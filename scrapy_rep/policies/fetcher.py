@@ -15,11 +15,11 @@ from scrapy.http.request import NO_CALLBACK
 
 from scrapy_rep.engine import Engine
 from scrapy_rep.exceptions import CrawlStopping
+from scrapy_rep.observers.observer import Exchange
 from scrapy_rep.observers.stats import count
 from scrapy_rep.policies.decompress import BrokenBody, decompress
 from scrapy_rep.policies.download import (
     Download,
-    Exchange,
     Expired,
     TooManyRequests,
     connect_downloads,

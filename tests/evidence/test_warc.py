@@ -13,7 +13,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from scrapy_rep.evidence import warc
 from scrapy_rep.evidence.warc import WarcReader, WarcWriter, answered
-from scrapy_rep.policies.download import Exchange
+from scrapy_rep.observers.observer import Exchange
 
 URL = "https://example.com/robots.txt?a=b"
 NOON = 1_800_000_000.25
