@@ -9,8 +9,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from scrapy_rep.evidence.warc import Answered
-from scrapy_rep.policies.decompress import BrokenBody, decompress
-from scrapy_rep.policies.headers import LOCATION, MAX_ENCODING, KeptHeaders, keep
+from scrapy_rep.policies.decompress import decompress
+from scrapy_rep.policies.errors import FetchFailed
+from scrapy_rep.policies.fetcher import MAX_ENCODING
+from scrapy_rep.policies.headers import LOCATION, KeptHeaders, keep
 from scrapy_rep.policies.redirects import next_hop
 from scrapy_rep.rep.caching.access import Failure, FetchResult, Headers
 from scrapy_rep.rep.caching.freshness import of_lifetime
@@ -76,7 +78,7 @@ def _last(
     """The result of a fetch whose last answer is *answer*."""
     try:
         body, cut = _body(answer, max_size + 1)
-    except BrokenBody:
+    except FetchFailed:
         return _no_answer(hops[0], claimed)
     if _has_no_answer(claimed):
         raise NotAsClaimed("the archive has an answer that can be used")
@@ -98,11 +100,11 @@ def _body(answer: Answered, limit: int) -> tuple[bytes, bool]:
     """The body as far as it is read, and whether there was more of it."""
     if not 200 <= answer.status < 300:
         return b"", False
-    encoding = keep(answer.lines, ("content-encoding",), MAX_ENCODING)
-    if encoding.is_cut or answer.truncated == "disconnect":
-        raise BrokenBody
-    encodings = [one for _, value in encoding.fields for one in value.split(",")]
+    encoding = b",".join(answer.lines("content-encoding"))
+    if len(encoding) > MAX_ENCODING or answer.truncated == "disconnect":
+        raise FetchFailed
     is_cut = answer.truncated == "length"
+    encodings = encoding.decode("latin-1").split(",")
     body = decompress(answer.body, encodings, limit, cut=is_cut)[:limit]
     return body, is_cut or len(body) == limit
 

@@ -68,7 +68,8 @@ def answered(exchange: Exchange) -> Answered:
         if name.lower() != b"content-encoding"
         for value in values
     ]
-    headers += [(b"Content-Encoding", value) for value in exchange.content_encoding]
+    if exchange.content_encoding:
+        headers.append((b"Content-Encoding", exchange.content_encoding))
     truncated = "disconnect" if "dataloss" in response.flags else ""
     return Answered(
         response.url,

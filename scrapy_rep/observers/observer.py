@@ -28,13 +28,13 @@ logger = logging.getLogger(__name__)
 class Exchange(NamedTuple):
     """A request, as it was sent, and its *response*.
 
-    *content_encoding* are headers that were taken out of the response; *is_cut* says that
+    *content_encoding* is a header that was taken out of the response; *is_cut* says that
     there was more of the body.
     """
 
     request: Request
     response: Response
-    content_encoding: list[bytes]
+    content_encoding: bytes
     is_cut: bool
 
 
@@ -140,7 +140,7 @@ class Observers:
             return
         self._failed.add(observer)
         logger.error(
-            "%(observer)s failed (%(error)s), and may not see all that happens. The crawl goes on",
+            "%(observer)s failed (%(error)s) and may miss events. The crawl continues.",
             {
                 "observer": global_object_name(type(observer)),
                 "error": printable(f"{type(error).__name__}: {error}"),

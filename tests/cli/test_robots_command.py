@@ -36,14 +36,17 @@ def bad_archives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         ("check", "scrapy robots check: error: the following arguments are required: URL"),
         ("check - -", "can be the only URL, or the file, but not both"),
         ("check --file - -", "can be the only URL, or the file, but not both"),
-        ("check --agent Bot/1.0 a.example", "error: --agent: 'Bot/1.0' is no product token"),
+        (
+            "check --agent Bot/1.0 a.example",
+            "error: --agent: 'Bot/1.0' is not a valid product token",
+        ),
         ("check --dialect klingon a.example", "REP_DIALECT = 'klingon': accepted"),
         (
             "check --file missing.txt /a",
             ": cannot read missing.txt: No such file or directory",
         ),
         ("explain", "required: URL"),
-        ("explain data:,x", "no origin: 'data:,x' is no http, https or ftp URL"),
+        ("explain data:,x", "no origin: 'data:,x' is not an http, https or ftp URL"),
         ("explain a.example b.example", "unrecognized arguments: b.example"),
         ("compare", "required: URL"),
         ("compare --corpus good.zip /a", "unrecognized arguments: --corpus"),
@@ -106,7 +109,9 @@ def test_a_soft_limit_is_raised_as_far_as_needed(monkeypatch: pytest.MonkeyPatch
 def test_help_of_the_command_lists_subcommands(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_in_process("--help") == 0
     printed = capsys.readouterr().out
-    assert "<check|explain|compare|lint|fetch|sitemaps|cache|report|audit|demo> [options]" in printed
+    assert (
+        "<check|explain|compare|lint|fetch|sitemaps|cache|report|audit|demo> [options]" in printed
+    )
     assert "crawl demonstration sites on this machine" in printed
 
 
