@@ -126,8 +126,6 @@ class PolicyLog:
         """A fetch failed with *error*, which code outside of Scrapy raised: a bug, perhaps."""
         message = "The robots.txt request %(url)s raised an exception"
         self._log(logging.DEBUG, message, origin, error)
-            logging.DEBUG, "The robots.txt request %(url)s raised an exception", origin, error
-        )
 
     def on_bug(self, origin: Origin) -> None:
         """The exception that is being handled is a bug of ours."""
