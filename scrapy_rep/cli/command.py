@@ -31,14 +31,29 @@ class RobotsCommand(ScrapyCommand):
         from scrapy_rep.cli.check import CHECK
         from scrapy_rep.cli.compare import COMPARE
         from scrapy_rep.cli.demo import DEMO
+        from scrapy_rep.cli.diff import DIFF
         from scrapy_rep.cli.explain import EXPLAIN
         from scrapy_rep.cli.fetch import FETCH
+        from scrapy_rep.cli.history import HISTORY
         from scrapy_rep.cli.lint import LINT
         from scrapy_rep.cli.options import SubcommandGroup
         from scrapy_rep.cli.report import REPORT
         from scrapy_rep.cli.sitemaps import SITEMAPS
 
-        subcommands = (CHECK, EXPLAIN, COMPARE, LINT, FETCH, SITEMAPS, CACHE, REPORT, AUDIT, DEMO)
+        subcommands = (
+            CHECK,
+            EXPLAIN,
+            COMPARE,
+            LINT,
+            FETCH,
+            SITEMAPS,
+            CACHE,
+            REPORT,
+            AUDIT,
+            HISTORY,
+            DIFF,
+            DEMO,
+        )
         return SubcommandGroup("robots", self.short_desc(), "", subcommands)
 
     def syntax(self) -> str:
