@@ -18,6 +18,7 @@ from scrapy_rep.exceptions import ConfigurationError, CrawlStopping, RobotsForbi
 from scrapy_rep.holding.concurrency import ConcurrencyLimit
 from scrapy_rep.holding.hold_queue import HoldQueue, MustLeave
 from scrapy_rep.holding.returns import HELD_SINCE, RETURNED, Arrival
+from scrapy_rep.observers.change_signal import ChangeSignal
 from scrapy_rep.observers.matching_limit import MatchingLimit
 from scrapy_rep.observers.observer import Observer, Observers
 from scrapy_rep.observers.stats import count
@@ -314,6 +315,7 @@ def enabled_observers(
     """The observers that a crawl has, by its settings."""
     yield Summary(crawler)
     yield MatchingLimit(crawler)
+    yield ChangeSignal(crawler, settings)
     # Most crawls do without these, and without what they import.
     recorder = None
     if settings.report is not None:

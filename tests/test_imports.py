@@ -77,6 +77,7 @@ def test_nothing_but_cli_imports_cli(path: Path) -> None:
 LAYERS = [
     "rep",
     "exceptions",
+    "signals",
     "stores",
     "settings",
     "engine",

@@ -10,6 +10,7 @@ from scrapy_rep.rep.caching.cache_entry import StoredResponse
 from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.rules.robotstxt import RobotsTxt
 from scrapy_rep.stores.base import Store
+from scrapy_rep.stores.history import copies_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +32,10 @@ def versions_in_store(session: Session, origin: Origin) -> list[Version]:
 
     async def read(store: Store) -> list[StoredResponse]:
         entry = await store.read(origin)
-        copies = [] if entry is None or entry.copy is None else [entry.copy]
-        return [*copies, *await store.versions(origin)]
+        return [] if entry is None else copies_of(entry)
 
-    copies = use_store(session.settings, read, [])
+    none: list[StoredResponse] = []
+    copies = use_store(session.settings, read, none)
     return [
         Version(number, copy, session.parse(copy.result.body, cut=copy.result.cut))
         for number, copy in enumerate(copies, 1)

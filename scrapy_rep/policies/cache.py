@@ -38,6 +38,7 @@ from scrapy_rep.rep.caching.freshness import shared_with, update, validators
 from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.policy import Policy
 from scrapy_rep.stores.base import Lease, Store, pause, time_of
+from scrapy_rep.stores.history import remember
 from scrapy_rep.stores.open import open_store_with_breaker
 from scrapy_rep.tokens import header_sent_by_default
 
@@ -302,6 +303,7 @@ class PolicyCache:
             access = self._reader.access(result)
             conditional = bool(validators(known))
             entry = update(known, origin, result, access, now, conditional=conditional)
+            entry = remember(known, entry, self._settings.history)
             self._observers.on_fetch(result, access, known, entry, now)
             # As it was when the answer came: the requests that waited for it may use it.
             policy = await self._reader.read(entry, asking, now) or self._reader.refusing(origin)
