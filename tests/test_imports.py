@@ -81,6 +81,7 @@ def test_nothing_but_cli_imports_cli(path: Path) -> None:
 LAYERS = [
     "rep",
     "exceptions",
+    "signals",
     "stores",
     "settings",
     "engine",
@@ -92,6 +93,7 @@ LAYERS = [
     "throttling",
     "pages",
     "policies",
+    "evidence",
     "middleware",
     "addon",
     "spiders",
