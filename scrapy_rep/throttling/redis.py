@@ -128,6 +128,8 @@ class RedisTurns:
     of the fleet.
     """
 
+    name = "Redis"
+
     def __init__(self, url: RedisUrl, server_time: str = SERVER_TIME) -> None:
         self._prefix = url.prefix
         self._workers_key = f"{url.prefix}workers"
