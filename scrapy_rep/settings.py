@@ -101,11 +101,11 @@ _OVERRIDES = {
 
 
 class PacedBy(Enum):
-    """Who leaves the delay that a site asks for between two requests."""
+    """Which crawls leave the delay of a site together."""
 
-    #: Each worker by itself.
+    #: Each crawl by itself.
     LOCAL = "local"
-    #: All workers that share a Redis.
+    #: All crawls that share the store.
     FLEET = "fleet"
 
 
@@ -368,10 +368,12 @@ def _content_use(value: object) -> ContentUse:
 def _paced_by(store: StoreSpec) -> Callable[[object], PacedBy]:
     def check(value: object) -> PacedBy:
         if _is_none(value):
-            return PacedBy.LOCAL if store.redis is None else PacedBy.FLEET
+            return PacedBy.FLEET
         accepted = [paced_by.value for paced_by in PacedBy]
         if value not in accepted:
-            raise ValueError(f"accepted: {', '.join(accepted)}, or None for what the store allows")
+            raise ValueError(
+                f"accepted: {', '.join(accepted)}, or None for all crawls that share the store"
+            )
         if value == PacedBy.FLEET.value and store.redis is None:
             raise ValueError(
                 "workers take turns in Redis, and REP_STORE names none; "

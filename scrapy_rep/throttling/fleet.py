@@ -45,10 +45,17 @@ _LONG_AGO = -float("inf")
 
 
 class TurnStore(Protocol):
-    """Grants turns to workers; see :class:`~scrapy_rep.throttling.redis.RedisTurns`.
+    """Grants turns to workers.
 
-    Methods raise :exc:`~scrapy_rep.stores.base.StoreError`.
+    See :class:`~scrapy_rep.throttling.redis.RedisTurns` and
+    :class:`~scrapy_rep.throttling.sqlite.SqliteTurns`. Methods raise
+    :exc:`~scrapy_rep.stores.base.StoreError`.
     """
+
+    @property
+    def name(self) -> str:
+        """The kind of store, for people."""
+        ...
 
     @property
     def workers(self) -> int:
@@ -215,9 +222,10 @@ class FleetBackend:
         # Somebody is to do something about the first; the second is a bug.
         known = isinstance(error, StoreError)
         logger.warning(
-            "Redis does not grant turns (%(error)s): until it does, this worker waits "
+            "%(store)s does not grant turns (%(error)s): until it does, this worker waits "
             "%(workers)d times as long as sites ask for, as one of %(workers)d workers",
             {
+                "store": self._store.name,
                 "error": error if known else printable(f"{type(error).__name__}: {error}"),
                 "workers": self._workers_before,
             },
@@ -229,7 +237,11 @@ class FleetBackend:
         if self._fails:
             self._fails = False
             self._back_at = self._clock()
-            logger.info("Redis grants turns again", extra={"spider": self._crawler.spider})
+            logger.info(
+                "%(store)s grants turns again",
+                {"store": self._store.name},
+                extra={"spider": self._crawler.spider},
+            )
 
     # -- from the beginning to the end of the crawl ---------------------------------------
 

@@ -25,7 +25,7 @@ from scrapy_rep.observers.stats import count
 from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.text import printable
 from scrapy_rep.settings import PacedBy
-from scrapy_rep.throttling.memory import MemoryBackend
+from scrapy_rep.throttling.memory import PROCESS, MemoryBackend
 from scrapy_rep.throttling.throttle import Throttle
 
 if TYPE_CHECKING:
@@ -101,7 +101,12 @@ class Pacing:
         does not wait any more.
         """
         site = _site(request)
-        asked = self._origins.pop(policy.origin, None) or _Asked(site)
+        asked = self._origins.pop(policy.origin, None)
+        if asked is None:
+            asked = _Asked(site)
+            if self._settings.pacing is PacedBy.FLEET:
+                # Another crawl may have fetched it.
+                self.throttle.note(site, max(self._clock() - policy.fetched_at, 0.0))
         wanted = self._wanted(asked, policy.directives, agents)
         self._set_delay(site, policy.origin, wanted)
         if wanted:
@@ -199,11 +204,19 @@ def _site(request: Request) -> str:
 
 
 def _backend(crawler: Crawler, settings: RepSettings) -> Backend:
-    if settings.pacing is not PacedBy.FLEET:
-        return MemoryBackend()
-    # With a store in Redis alone. Other settings are refused.
-    assert settings.store.redis is not None
-    from scrapy_rep.throttling.fleet import FleetBackend
-    from scrapy_rep.throttling.redis import RedisTurns
+    if settings.pacing is PacedBy.LOCAL:
+        return MemoryBackend(time.monotonic)
+    if settings.store.in_memory:
+        return MemoryBackend(time.monotonic, PROCESS)
+    from scrapy_rep.throttling.fleet import FleetBackend, TurnStore
 
-    return FleetBackend(crawler, RedisTurns(settings.store.redis), time.monotonic)
+    store: TurnStore
+    if settings.store.redis is not None:
+        from scrapy_rep.throttling.redis import RedisTurns
+
+        store = RedisTurns(settings.store.redis)
+    else:
+        from scrapy_rep.throttling.sqlite import SqliteTurns
+
+        store = SqliteTurns(settings.store.file)
+    return FleetBackend(crawler, store, time.monotonic)

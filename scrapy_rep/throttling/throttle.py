@@ -159,6 +159,18 @@ class Throttle:
         """The seconds between two requests to *site*; 0 where it is not throttled."""
         return self._delays.get(site, 0.0)
 
+    def note(self, site: str, seconds: float) -> None:
+        """The last request to *site* was so many *seconds* ago, or it was a later one."""
+        if seconds > self._remember:
+            return
+        now = self._clock()
+        self._left_at[site] = max(now - seconds, self._left_at.get(site, 0.0))
+        self._left_at.move_to_end(site)
+        oldest = next(iter(self._left_at))
+        while self._left_at[oldest] < now - self._remember or len(self._left_at) > self._max_sites:
+            del self._left_at[oldest]
+            oldest = next(iter(self._left_at))
+
     def is_in_use(self, site: str) -> bool:
         """Whether a request to *site* waits, or has the turn."""
         return site in self._sites
@@ -250,7 +262,7 @@ class Throttle:
         requests.discard(request)
         if not requests:
             self._sent.pop(site, None)
-        self._note(site)
+        self.note(site, 0.0)
         here, delay = self._sites.get(site), self.delay(site)
         if here is not None and here.is_held_by(request):
             here.holder = None
@@ -272,25 +284,18 @@ class Throttle:
             self._look(here)
 
     def close(self) -> None:
-        """Do nothing more by the time alone."""
+        """Give back the turns that are left, and do nothing more by the time alone."""
         for here in self._sites.values():
             here.stop_timer()
+            if here.holder is not None:
+                sent = here.state is State.SENT
+                self._backend.ended(here.name, self.delay(here.name), sent=sent)
 
     def _leave(self, here: _Site, turn: Deferred[None]) -> None:
         """*turn* is not waited for any more."""
         del here.waiting[turn]
         if self._sites.get(here.name) is here and here.state in _AT_REST and not here.waiting:
             self._rest(here)
-
-    def _note(self, site: str) -> None:
-        """A request has left the downloader now."""
-        now = self._clock()
-        self._left_at[site] = now
-        self._left_at.move_to_end(site)
-        oldest = next(iter(self._left_at))
-        while self._left_at[oldest] < now - self._remember or len(self._left_at) > self._max_sites:
-            del self._left_at[oldest]
-            oldest = next(iter(self._left_at))
 
     # -- transitions ----------------------------------------------------------------
 

@@ -30,6 +30,7 @@ class TestStore:
 
     __test__ = False
 
+    name: str = "Redis"
     workers: int = 1
     wait: float = 0.0
     fails: BaseException | None = None

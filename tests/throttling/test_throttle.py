@@ -28,7 +28,7 @@ class Downloader:
     """What is under way, and the throttle that is told about it."""
 
     loop: ManualLoop = field(default_factory=ManualLoop)
-    backend: Any = field(default_factory=MemoryBackend)
+    backend: Any = None
     active: set[Page] = field(default_factory=set)
     went_on: list[Page] = field(default_factory=list)
     turns: dict[Page, Deferred[None]] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class Downloader:
 
     def __post_init__(self) -> None:
         self.throttle = Throttle(
-            self.backend,
+            self.backend or MemoryBackend(self.loop.clock),
             clock=self.loop.clock,
             call_later=self.loop.call_later,
             is_active=self.is_active,
