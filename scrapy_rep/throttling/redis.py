@@ -53,7 +53,6 @@ local function keep(key, delay, last, before, ask, till, holder)
   redis.call('SET', key, value, 'PX', string.format('%.0f', {_KEPT * 1000:.0f} + delay))
 end
 local time, delay, name = now(), tonumber(ARGV[1]), ARGV[2]
-local held_for = {HELD_FOR * 1000:.0f}
 """
 # Each returns the time first.
 #
@@ -122,7 +121,8 @@ return {{time, rank, #names}}
 class RedisTurns:
     """Grants turns to the workers that share the Redis of *url*.
 
-    *server_time* is Lua for the time that all go by. Methods raise
+    *server_time* is Lua for the time that all go by. A turn is held for *held_for* seconds
+    after the worker that has it was heard of last. Methods raise
     :exc:`~.base.StoreError`, at once for as long as Redis does not work.
     """
 
@@ -133,17 +133,20 @@ class RedisTurns:
         url: RedisUrl,
         server_time: str = SERVER_TIME,
         clock: Callable[[], float] = time.monotonic,
+        held_for: float = HELD_FOR,
     ) -> None:
         self._prefix = url.prefix
         self._roster = f"{url.prefix}workers"
-        self._lua = server_time + TEXT
+        self._lua = f"{server_time}{TEXT}local held_for = {milliseconds(held_for)}\n"
         self._clock = clock
         self._name = secrets.token_hex(8)
         #: How many workers there were when Redis was asked last, this one included; 0 if
         #: Redis has never been reached.
         self.workers = 0
         #: How many of them come before this one, in an order that is the same for all.
-        self.rank = 0
+        self.rank: int | None = None
+        #: Whether another worker had the turn when :meth:`grant` returned last.
+        self.is_held = False
         self._client = RedisClient(url, self._beat, self._beat, clock)
 
     def now(self) -> float:
@@ -166,7 +169,10 @@ class RedisTurns:
         this is asked when it was told to, so it goes before those who ask for the first time.
         """
         ago = "" if since is None else milliseconds(since)
-        wait, _ = await self._say(_GRANT, site, delay, self._name, ago, "told" if told else "")
+        wait, is_held = await self._say(
+            _GRANT, site, delay, self._name, ago, "told" if told else ""
+        )
+        self.is_held = bool(is_held)
         return float(wait) / 1000
 
     async def hold(self, site: str, delay: float) -> None:
