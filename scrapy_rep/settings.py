@@ -331,6 +331,8 @@ class RepSettings:
         _meta_keys,
     )
     fetch_timeout: float = _setting(15.0, _seconds)
+    #: As many workers as Redis knows, at least this.
+    fleet_size: int | None = _setting(None, _optional(_integer(at_least=1)))
     max_age: float | None = _setting(None, _optional(_seconds))
     max_fetches: int = _setting(200, _integer(at_least=1))
     max_origins: int = _setting(10_000, _integer(at_least=1))

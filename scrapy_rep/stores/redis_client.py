@@ -59,14 +59,31 @@ _CONNECTING = 4
 # Into how many pieces a time limit is cut.
 _PIECES = 5
 
-# What a person can do, by what Redis says; redis-py leaves out some of its codes.
+_PASSWORD = "look at the user name and the password in REP_STORE"
+_RIGHTS = "give this user of Redis the rights that docs/stores.rst lists"
+# What a person can do, by what is part of the error: the class that redis-py makes of a code,
+# or the words of Redis 6, Redis 7 or Valkey.
 _ADVICE = {
-    "OOM": "Redis is full: raise its maxmemory, or let it evict with maxmemory-policy volatile-lru",
+    "'maxmemory'": "Redis is full: raise its maxmemory, or let it evict with maxmemory-policy "
+    "volatile-lru",
     "read only replica": "name the master in REP_STORE, or the sentinels (redis+sentinel://…)",
     "MISCONF": "Redis cannot write to its disk",
-    "uthenticat": "add the password to REP_STORE: redis://:password@host",
-    "username-password": "look at the user name and the password in REP_STORE",
-    "no permission": "let this user of Redis run scripts, publish and subscribe",
+    "NOREPLICAS": "Redis does not write while so few replicas are connected",
+    "without any password": "remove the password from REP_STORE: Redis has none",
+    "uthentication required": "add the password to REP_STORE: redis://:password@host",
+    "username-password": _PASSWORD,
+    "invalid password": _PASSWORD,
+    "o permission": _RIGHTS,
+    "user executing the script": _RIGHTS,
+    "CERTIFICATE_VERIFY_FAILED": "name the file of the authority that signed the certificate: "
+    "rediss://…?ssl_ca_certs=/path, and the host as in the certificate",
+    "WRONG_VERSION_NUMBER": "this port does not speak TLS: write redis:// for rediss://",
+    "record layer failure": "this port does not speak TLS: write redis:// for rediss://",
+    "MovedError": "this is a Redis Cluster: write redis+cluster:// for redis://",
+    "cluster mode": "this is a Redis Cluster: write redis+cluster://host:port, without a database",
+    "ClusterDownError": "the Redis Cluster does not serve all keys: see CLUSTER INFO",
+    "luster mode is not enabled": "this is not a Redis Cluster: write redis:// for redis+cluster://",
+    "cluster support disabled": "this is not a Redis Cluster: write redis:// for redis+cluster://",
 }
 
 # Seconds between two beats.
@@ -217,10 +234,11 @@ class _Connection:
         self._beat = beat
         self._redis = url.client()
         #: Why no operation is tried now; empty if they are.
-        self._trouble = self._said("no connection so far")
+        self._trouble = self._said(TimeoutError("no connection so far"))
         #: The first attempt to connect is over.
         self._settled = asyncio.Event()
-        self._failed = asyncio.Event()
+        #: An operation has failed since the last greeting.
+        self._failed: asyncio.Future[None] | None = None
         self._places = asyncio.Semaphore(_AT_ONCE)
         self._connecting: asyncio.Task[None] | None = None
 
@@ -232,8 +250,9 @@ class _Connection:
             try:
                 return await _within(operation(self._redis), self._url.timeout)
             except _TROUBLE as error:
-                self._trouble = self._said(str(error) or type(error).__name__)
-                self._failed.set()
+                self._trouble = self._said(error)
+                if self._failed is not None and not self._failed.done():
+                    self._failed.set_result(None)
                 raise StoreError(self._trouble) from error
 
     async def ready(self) -> None:
@@ -259,42 +278,37 @@ class _Connection:
     async def _stay_connected(self) -> None:
         """Greet Redis, and again after a failure: after longer and longer pauses."""
         delay = _FIRST_DELAY
+        loop = asyncio.get_running_loop()
         while True:
-            self._failed.clear()
+            self._failed = loop.create_future()
             try:
                 await _within(self._greet(self._redis), _CONNECTING * self._url.timeout)
                 self._trouble = ""
             except Exception as error:
                 # Whatever it is: this goes on until it works.
-                self._trouble = self._said(str(error) or type(error).__name__)
+                self._trouble = self._said(error)
             self._settled.set()
             if not self._trouble:
-                time = asyncio.get_running_loop().time
-                began = time()
-                await self._until_it_fails()
-                if time() - began > _WELL:
+                began = loop.time()
+                # Not wait_for(): before Python 3.12, it may lose a cancellation.
+                while not (await asyncio.wait({self._failed}, timeout=_BEAT_EVERY))[0]:
+                    with suppress(StoreError):
+                        await self.run(self._beat)
+                if loop.time() - began > _WELL:
                     delay = _FIRST_DELAY
             await self._hang_up()
             await asyncio.sleep(delay)
             delay = min(2 * delay, _LONGEST_DELAY)
 
-    async def _until_it_fails(self) -> None:
-        while not self._failed.is_set():
-            try:
-                await asyncio.wait_for(self._failed.wait(), _BEAT_EVERY)
-            except (asyncio.TimeoutError, TimeoutError):
-                with suppress(StoreError):
-                    await self.run(self._beat)
-
     async def _hang_up(self) -> None:
         with suppress(*_TROUBLE):
             await _within(self._redis.aclose(), self._url.timeout)
 
-    def _said(self, said: str) -> str:
+    def _said(self, error: Exception) -> str:
         """What Redis has said, and what to do about it."""
-        advice = next((_ADVICE[words] for words in _ADVICE if words in said), "")
-        what = f"{printable(said)}: {advice}" if advice else printable(said)
-        return f"{printable(str(self._url))}: {what}"
+        kind, said = type(error).__name__, str(error)
+        advice = [_ADVICE[words] for words in _ADVICE if words in f"{kind}: {said}"]
+        return ": ".join(map(printable, [str(self._url), said or kind, *advice[:1]]))
 
 
 async def _within(work: Awaitable[_T], seconds: float) -> _T:

@@ -55,7 +55,8 @@ class RedisUrl:
         if not self.kind:
             return urlunsplit((scheme, place.rpartition("@")[2], path, "", ""))
         hosts = ",".join(map(_address, self.hosts))
-        return f"{scheme}+{self.kind}://{hosts}/{self.service}{path.rstrip('/')}".rstrip("/")
+        more = f"/{self.service}{path}" if self.service else path
+        return f"{scheme}+{self.kind}://{hosts}{more.rstrip('/')}"
 
     def client(self) -> Any:
         """A client that is not connected yet; one for each event loop.
@@ -69,6 +70,9 @@ class RedisUrl:
             "socket_connect_timeout": None,
             "retry": Retry(NoBackoff(), 1),
         }
+        if self.kind == _CLUSTER:
+            nodes = [ClusterNode(*place) for place in self.hosts]
+            return RedisCluster.from_url(self.url, startup_nodes=nodes, protocol=2, **ours)
         # Of RESP3, nothing is used, and it takes two more round trips to connect.
         pool = ConnectionPool.from_url(self.url, retry_on_error=[], protocol=2)
         if not self.kind:
@@ -78,12 +82,6 @@ class RedisUrl:
         options = {name: options[name] for name in options if name not in ("host", "port")}
         if self.url.startswith("rediss:"):
             options["ssl"] = True
-        if self.kind == _CLUSTER:
-            # It has a way of its own to try again.
-            options = {name: options[name] for name in options if not name.startswith("retry")}
-            return RedisCluster(
-                startup_nodes=[ClusterNode(*place) for place in self.hosts], **options
-            )
         # A certificate is that of the sentinels, too.
         secure = {name: options[name] for name in options if name.startswith("ssl")}
         sentinel = Sentinel(  # type: ignore[no-untyped-call]

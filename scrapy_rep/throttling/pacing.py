@@ -219,4 +219,4 @@ def _backend(crawler: Crawler, settings: RepSettings) -> Backend:
         from scrapy_rep.throttling.sqlite import SqliteTurns
 
         store = SqliteTurns(settings.store.file)
-    return FleetBackend(crawler, store, time.monotonic)
+    return FleetBackend(crawler, store, time.monotonic, settings.fleet_size or 0)

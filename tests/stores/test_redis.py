@@ -21,10 +21,11 @@ from scrapy_rep.rep.caching.cache_entry import CacheEntry
 from scrapy_rep.stores.base import KEPT_FOR, StoreError, encode, time_of
 from scrapy_rep.stores.redis import LEASE_KEPT_FOR, MAX_VALUE, RedisStore
 from scrapy_rep.stores.redis_url import parse_url
+from scrapy_rep.throttling.redis import RedisTurns
 from tests.conditions import until
 from tests.stores.blocking import LoopInThread
 from tests.stores.examples import HOUR, entry, origin, outage
-from tests.stores.redis_server import RedisServer
+from tests.stores.redis_server import RedisCluster, RedisServer
 
 ROOT = Path(__file__).parents[2]
 LEASE = 30.0
@@ -429,3 +430,51 @@ def test_errors_say_what_to_do(asyncio_thread: LoopInThread) -> None:
             await store.close()
 
     asyncio_thread.run(scenario())
+
+
+# -- a cluster ---------------------------------------------------------------------
+
+
+def test_a_cluster(any_redis_cluster: RedisCluster, do: Do) -> None:
+    url = parse_url(any_redis_cluster.patient_url)
+
+    async def scenario() -> None:
+        ours, theirs = (RedisStore(url, pause=asyncio.sleep) for _ in range(2))
+        for number in range(60):
+            known = now_facts(number)
+            lease = (await ours.claim(origin(number), LEASE)).lease
+            assert lease is not None
+            assert (await theirs.claim(origin(number), LEASE)).lease is None
+            await ours.write(known, lease)
+            assert await theirs.read(origin(number)) == known
+        assert {found async for found in theirs.origins()} == set(map(origin, range(60)))
+        assert await theirs.delete(origin(3))
+        assert await theirs.clear() == 59
+        assert [found async for found in ours.origins()] == []
+        await ours.close()
+        await theirs.close()
+
+    do(scenario())
+    # Each server had its part.
+    sizes = [server.client().info("commandstats") for server in any_redis_cluster.servers]
+    assert all(stats["cmdstat_evalsha"]["calls"] > 10 for stats in sizes)
+
+
+def test_turns_in_a_cluster(any_redis_cluster: RedisCluster, do: Do) -> None:
+    url = parse_url(any_redis_cluster.patient_url)
+
+    async def scenario() -> None:
+        one, other = RedisTurns(url), RedisTurns(url)
+        await one.start()
+        await other.start()
+        assert other.workers == 2
+        for site in (f"host{number}.example" for number in range(20)):
+            await one.sent(site, 0.001)
+            await asyncio.sleep(0.002)
+            assert await one.grant(site, 0.001) == 0
+            assert await other.grant(site, 60) == 60
+            await one.over(site, 60)
+        await one.close()
+        await other.close()
+
+    do(scenario())
