@@ -81,7 +81,9 @@ class RepMiddleware:
         # First, so that held requests leave before fetches are given up.
         self._queue = HoldQueue(crawler, self._limit, settings.max_waiting)
         self._policies = PolicyCache(crawler, settings, self._clock, self._limit, self._observers)
-        self._pacing = Pacing(crawler, settings, self._clock)
+        self._pacing = Pacing(
+            crawler, settings, self._clock, give_back=self._queue.give_back, is_fetch=is_fetch
+        )
         self._warn = Engine(crawler).warn
         crawler.signals.connect(self._warn, signals.spider_opened)
 

@@ -10,7 +10,7 @@ no faster than they may be. Here may not live: whose turn it is
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -22,7 +22,7 @@ from twisted.internet.defer import Deferred
 from scrapy_rep.observers.stats import count
 from scrapy_rep.rep.text import printable
 from scrapy_rep.stores.base import StoreError, pause
-from scrapy_rep.throttling.backend import ROUNDING, Answer
+from scrapy_rep.throttling.backend import ROUNDING, Answer, Slowed
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -88,6 +88,14 @@ class TurnStore(Protocol):
         """A request without a turn is over."""
         ...
 
+    async def slow(self, site: str, delay: float) -> None:
+        """All workers are to leave *delay* at *site*, by what it has answered; 0: no more."""
+        ...
+
+    async def slowed(self) -> Mapping[str, float]:
+        """The delay of each site that is slow."""
+        ...
+
     async def close(self) -> None:
         """Do not count as a worker any more."""
         ...
@@ -143,6 +151,17 @@ class FleetBackend:
 
     def sent_without_turn(self, site: str, delay: float) -> None:  # noqa: D102
         self._start(self._tell(self._store.sent(site, delay)))
+
+    def slow(self, site: str, delay: float) -> None:  # noqa: D102
+        self._start(self._tell(self._store.slow(site, delay)))
+
+    def slowed(self, answer: Slowed) -> None:  # noqa: D102
+        self._start(self._look(answer))
+
+    async def _look(self, answer: Slowed) -> None:
+        # If the store does not work, that is said when a turn is asked for.
+        with suppress(Exception):
+            answer(await self._store.slowed())
 
     # -- turns ----------------------------------------------------------------------
 
