@@ -53,8 +53,8 @@ class MemoryBackend:
 
     def slowed(self, answer: Slowed) -> None:  # noqa: D102
         now = self._clock()
-        delays = {site: turns.slow_at(now) for site, turns in self._sites.items()}
-        answer({site: delay for site, delay in delays.items() if delay})
+        slow = ((site, turns.slow_at(now)) for site, turns in self._sites.items() if turns.slow)
+        answer({site: delay for site, delay in slow if delay})
 
     def _turns(self, site: str) -> Turns:
         return self._sites.get(site) or Turns()

@@ -79,11 +79,11 @@ class SlowSites:
     # -- answers of this crawl --------------------------------------------------------
 
     def _answered(self, response: Response, request: Request) -> None:
+        asks_for_less = response.status in ASK_FOR_LESS
+        if not (asks_for_less or self._known) or self._is_fetch(request):
+            return
         site = site_of(request)
         known = self._known.get(site, _FINE)
-        asks_for_less = response.status in ASK_FOR_LESS
-        if not (asks_for_less or known.delay) or self._is_fetch(request):
-            return
         headers = (
             (name, value.decode("latin-1"))
             for name in ("retry-after", "date")

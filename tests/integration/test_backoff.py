@@ -260,4 +260,10 @@ async def test_people_are_told_once_who_asks_for_what(
     assert {each["site"] for each in slowest} == {slow.host, full.host, quick.host}
     of_slow = next(each for each in slowest if each["site"] == slow.host)
     assert of_slow["requests"] == 3
+    (summary,) = (
+        record.getMessage()
+        for record in caplog.records
+        if record.name == "scrapy_rep.observers.summary"
+    )
+    assert f'  {slow.host}: 3 requests, by "Crawl-delay: 1.5" (line 2)' in summary
     assert of_slow["seconds"] >= 4
