@@ -23,7 +23,7 @@ from scrapy_rep.observers.observer import Observer, Observers
 from scrapy_rep.observers.stats import count
 from scrapy_rep.observers.summary import Summary
 from scrapy_rep.policies.cache import PolicyCache, steady
-from scrapy_rep.policies.download import admit, clock_stopped, is_fetch
+from scrapy_rep.policies.download import Download, download_of
 from scrapy_rep.rep.decision import (
     Admit,
     Fetch,
@@ -79,7 +79,7 @@ class RepMiddleware:
         self._queue = HoldQueue(crawler, self._limit, settings.max_waiting)
         # Before the summary, which names the slowest sites.
         self._pacing = Pacing(
-            crawler, settings, self._clock, give_back=self._queue.give_back, is_fetch=is_fetch
+            crawler, settings, self._clock, give_back=self._queue.give_back, is_fetch=_is_fetch
         )
         observers = enabled_observers(crawler, settings, self._clock)
         self._observers = Observers(crawler, observers)
@@ -151,7 +151,8 @@ class RepMiddleware:
         """
         meta = request.meta
         if meta.get("dont_obey_robotstxt"):
-            return self._wait_for_turn_of_fetch(request) if is_fetch(request) else None
+            download = download_of(request)
+            return None if download is None else self._wait_for_turn_of_fetch(request, download)
         policy = self._policies.peek(request.url)
         # The fast path: what decide() says of most requests, found without its values. Most
         # files ask for no delay, and most crawls come to none that does.
@@ -186,15 +187,17 @@ class RepMiddleware:
         assert isinstance(origin, Origin)
         return self._hold(origin, request, arrival, turn)
 
-    def _wait_for_turn_of_fetch(self, request: Request) -> Awaitable[None] | None:
+    def _wait_for_turn_of_fetch(
+        self, request: Request, download: Download
+    ) -> Awaitable[None] | None:
         """Have *request*, for a robots.txt, wait for its turn where the site is throttled."""
-        admit(request)
+        download.admit()
         turn = self._pacing.admit_fetch(request)
         if turn is None:
             return None
 
         async def wait(turn: Deferred[None]) -> None:
-            with self._limit.released(), clock_stopped(request):
+            with self._limit.released(), download.clock_stopped():
                 await maybe_deferred_to_future(turn)
 
         return wait(turn)
@@ -326,3 +329,7 @@ def _check_alone(crawler: Crawler) -> None:
                 f"robots.txt by different rules. Switch one of them off: add "
                 f'"{path}": None to DOWNLOADER_MIDDLEWARES to keep scrapy-rep'
             )
+
+
+def _is_fetch(request: Request) -> bool:
+    return download_of(request) is not None

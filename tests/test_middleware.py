@@ -19,6 +19,7 @@ from twisted.internet.defer import Deferred, succeed
 from scrapy_rep import RepMiddleware, RobotsForbidden
 from scrapy_rep.holding.hold_queue import MustLeave
 from scrapy_rep.holding.returns import HELD_SINCE, RETURNED, Arrival
+from scrapy_rep.policies.download import Download
 from scrapy_rep.rep.decision import Admit, Fetch, Hold, Refuse
 from scrapy_rep.rep.policy import Policy
 from tests.decision_cases import (
@@ -293,13 +294,17 @@ async def test_a_fetch_that_waits_for_its_turn_takes_no_concurrency() -> None:
     turn: Deferred[None] = Deferred()
     middleware._pacing.admit_fetch = lambda request: turn  # noqa: SLF001
     middleware._limit = Limit()  # noqa: SLF001
+    request = Request(ORIGIN.robots_url)
+    of_crawl = (middleware._crawler, middleware._limit, middleware._settings)  # noqa: SLF001
+    download = Download(*of_crawl, ORIGIN)
     waiting = deferred_from_coro(
-        middleware._wait_for_turn_of_fetch(Request(f"{SITE}/robots.txt"))  # noqa: SLF001
+        middleware._wait_for_turn_of_fetch(request, download)  # noqa: SLF001
     )
     await settle()
     assert released == [True]
     turn.callback(None)
     await waiting
+    download.stop_clock()
     assert released == [True, False]
 
 

@@ -136,6 +136,10 @@ class SqliteFile:
             with suppress(sqlite3.Error):
                 db.close()
 
+    def has_open(self, identity: tuple[int, int]) -> bool:
+        """Whether the file of this *identity* is open here, and was not damaged before."""
+        return self._db is not None and self._sound == identity
+
     def _attempt(self, operation: Callable[[sqlite3.Connection], _T]) -> _T:
         # Not only once: where the file has been moved or deleted, what is written
         # to it now, nobody would see.
@@ -264,7 +268,7 @@ def is_store(path: Path) -> bool:
     """
     # Not opened if this process uses it: to close it would end the locks of SQLite.
     identity = _identity(path)
-    if identity is not None and any(file._sound == identity for file in _FILES):  # noqa: SLF001
+    if any(file.has_open(identity) for file in _FILES if identity is not None):
         return True
     try:
         if not stat.S_ISREG(path.lstat().st_mode):

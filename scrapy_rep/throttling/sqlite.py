@@ -38,6 +38,8 @@ class SqliteTurns:
     """A :class:`~scrapy_rep.throttling.fleet.TurnStore` in the file that *find_file* names."""
 
     name = "SQLite"
+    rank = None
+    is_held = False
 
     def __init__(
         self, find_file: Callable[[], Path | None], clock: Callable[[], float] = time.monotonic
@@ -51,6 +53,9 @@ class SqliteTurns:
     def workers(self) -> int:
         return self._workers
 
+    def now(self) -> float:
+        return self._clock()
+
     async def start(self) -> None:
         pass
 
@@ -60,6 +65,7 @@ class SqliteTurns:
         def ask(turns: Turns, now: float) -> tuple[float, Turns]:
             is_held = _is_held(turns, now)
             wait, asked = turns.asked(self._crawl, delay, since, now, is_held=is_held)
+            self.is_held = wait > 0 and asked.holder not in ("", self._crawl)
             self._workers = len({asked.holder, *asked.waiting, self._crawl} - {""})
             return wait, asked
 
@@ -71,11 +77,14 @@ class SqliteTurns:
     async def unused(self, site: str, delay: float) -> None:
         self._change(site, lambda turns, now: (None, turns.ended(self._crawl, now, sent=False)))
 
-    async def over(self, site: str, delay: float) -> None:
-        self._change(site, lambda turns, now: (None, turns.ended(self._crawl, now, sent=True)))
+    async def over(self, site: str, delay: float, ago: float = 0.0) -> None:
+        def end(turns: Turns, now: float) -> tuple[None, Turns]:
+            return None, turns.ended(self._crawl, now - ago, sent=True)
 
-    async def sent(self, site: str, delay: float) -> None:
-        self._change(site, lambda turns, now: (None, turns.sent(now)))
+        self._change(site, end)
+
+    async def sent(self, site: str, delay: float, ago: float = 0.0) -> None:
+        self._change(site, lambda turns, now: (None, turns.sent(now - ago)))
 
     async def slow(self, site: str, delay: float) -> None:
         self._change(site, lambda turns, now: (None, turns.slowed(delay, now)))

@@ -92,9 +92,11 @@ class Turns:
         """The turn of *crawl* is over, whose request was *sent*, or not."""
         is_ours = self.holder == crawl
         if sent:
-            return replace(self, last=now, holder="" if is_ours else self.holder)
+            last = max(self.last, now)
+            return replace(self, last=last, holder="" if is_ours else self.holder)
         return replace(self, last=self.before, holder="") if is_ours else self
 
     def sent(self, now: float) -> Turns:
         """A request without a turn is over. Who has the turn keeps it."""
-        return replace(self, last=now, before=now)
+        last = max(self.last, now)
+        return replace(self, last=last, before=last)

@@ -111,12 +111,6 @@ class RedisServer:
         """A client that waits for its answers."""
         return redis.Redis(port=self.port, **options)
 
-    def listeners(self, channel: str) -> int:
-        """How many clients listen to *channel*."""
-        with self.client() as client:
-            ((_, listeners),) = client.pubsub_numsub(channel)
-        return int(listeners)
-
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to it."""
         assert self._process is not None

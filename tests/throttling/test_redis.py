@@ -16,15 +16,18 @@ import pytest
 
 from scrapy_rep.stores.base import StoreError
 from scrapy_rep.stores.redis_url import parse_url
-from scrapy_rep.throttling.redis import GONE_AFTER, HELD_FOR, LONGEST_WAIT, RedisTurns
+from scrapy_rep.throttling.redis import GONE_AFTER, LONGEST_WAIT, RedisTurns
 from scrapy_rep.throttling.turns import KEPT
+from tests.conditions import until
 from tests.stores.blocking import LoopInThread, SharedClock
 from tests.stores.redis_server import RedisServer
 
 Do = Callable[[Coroutine[Any, Any, None]], None]
 SITE = "host.example"
-KEY = f"scrapy-rep:turn:{SITE}"
+KEY = f"scrapy-rep:turn:{{{SITE}}}"
 DELAY = 10.0
+#: More than the delay: nobody says here that a turn is held still.
+HELD_FOR = 30.0
 
 
 @pytest.fixture
@@ -43,7 +46,7 @@ def clock(fresh_redis: RedisServer) -> SharedClock:
 
 @asynccontextmanager
 async def worker(server: RedisServer) -> AsyncIterator[RedisTurns]:
-    pacing = RedisTurns(parse_url(server.patient_url), SharedClock.LUA)
+    pacing = RedisTurns(parse_url(server.patient_url), SharedClock.LUA, held_for=HELD_FOR)
     try:
         yield pacing
     finally:
@@ -305,12 +308,12 @@ def test_what_is_not_ours(
 ) -> None:
     async def scenario() -> None:
         with fresh_redis.client() as client:
-            for key in (f"turn:{SITE}", "workers"):
-                client.delete(f"scrapy-rep:{key}")
+            for key in (KEY, "scrapy-rep:workers"):
+                client.delete(key)
                 if junk is None:
-                    client.rpush(f"scrapy-rep:{key}", "a")
+                    client.rpush(key, "a")
                 else:
-                    client.set(f"scrapy-rep:{key}", junk)
+                    client.set(key, junk)
         async with worker(fresh_redis) as one:
             assert 0 < await one.grant(SITE, DELAY) <= LONGEST_WAIT
             clock.now += DELAY
@@ -325,7 +328,7 @@ def test_keys_end_by_themselves(fresh_redis: RedisServer, clock: SharedClock, do
         async with worker(fresh_redis) as one:
             await one.grant(SITE, DELAY)
             with fresh_redis.client() as client:
-                assert 60_000 < client.pttl(f"scrapy-rep:turn:{SITE}") <= 70_000
+                assert 60_000 < client.pttl(KEY) <= 70_000
                 assert client.pttl("scrapy-rep:workers") > 0
 
     do(scenario())
@@ -334,13 +337,18 @@ def test_keys_end_by_themselves(fresh_redis: RedisServer, clock: SharedClock, do
 def test_workers_are_counted(fresh_redis: RedisServer, clock: SharedClock, do: Do) -> None:
     async def scenario() -> None:
         async with worker(fresh_redis) as one:
-            assert one.workers == 1
+            assert one.workers == 0
             await one.start()
+            assert (one.workers, one.rank) == (1, 0)
             async with worker(fresh_redis) as other, worker(fresh_redis) as third:
                 await other.start()
                 assert other.workers == 2
                 await third.start()
                 assert third.workers == 3
+                # The others hear of it within two seconds, and all agree on the order.
+                everyone = [one, other, third]
+                await until(lambda: all(each.workers == 3 for each in everyone))
+                assert sorted(each.rank or 0 for each in everyone) == [0, 1, 2]
             # Those who left do not count, nor does who is not heard of.
             async with worker(fresh_redis) as other:
                 await other.start()
@@ -349,6 +357,54 @@ def test_workers_are_counted(fresh_redis: RedisServer, clock: SharedClock, do: D
             async with worker(fresh_redis) as other:
                 await other.start()
                 assert other.workers == 1
+
+    do(scenario())
+
+
+def test_the_end_of_a_turn_may_be_told_late(
+    fresh_redis: RedisServer, clock: SharedClock, do: Do
+) -> None:
+    async def scenario() -> None:
+        async with worker(fresh_redis) as one, worker(fresh_redis) as other:
+            assert await one.grant(SITE, DELAY) == 0
+            clock.now += 5
+            await one.over(SITE, DELAY, ago=2)
+            assert await other.grant(SITE, DELAY) == 8
+            clock.now += 8
+            assert await other.grant(SITE, DELAY) == 0
+            await other.over(SITE, DELAY)
+            # What was before that changes nothing.
+            await one.sent(SITE, DELAY, ago=3)
+            assert await one.grant(SITE, DELAY) == DELAY
+
+    do(scenario())
+
+
+def test_whether_a_turn_is_held_is_known(
+    fresh_redis: RedisServer, clock: SharedClock, do: Do
+) -> None:
+    async def scenario() -> None:
+        async with worker(fresh_redis) as one, worker(fresh_redis) as other:
+            await one.grant(SITE, DELAY)
+            await other.grant(SITE, DELAY)
+            assert (one.is_held, other.is_held) == (False, True)
+            await one.over(SITE, DELAY)
+            await other.grant(SITE, DELAY)
+            assert not other.is_held
+
+    do(scenario())
+
+
+def test_the_time_by_the_clock_of_redis(
+    fresh_redis: RedisServer, clock: SharedClock, do: Do
+) -> None:
+    async def scenario() -> None:
+        async with worker(fresh_redis) as one, worker(fresh_redis) as other:
+            await one.start()
+            await other.start()
+            # However long the answers took.
+            assert one.now() == pytest.approx(clock.now, abs=60)
+            assert one.now() == pytest.approx(other.now(), abs=60)
 
     do(scenario())
 
