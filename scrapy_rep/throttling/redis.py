@@ -121,18 +121,20 @@ return {{time, rank, #names}}
 
 # Each entry is a delay and until when it holds. The time of the whole is that of the longest.
 _SLOW = f"""
-local delay = tonumber(ARGV[2])
-if delay == 0 then return {{redis.call('HDEL', KEYS[1], ARGV[1])}} end
+local time, delay = now(), tonumber(ARGV[2])
 local ms = delay + {KEPT * 1000:.0f}
-redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f %.0f', delay, now() + ms))
-if redis.call('PTTL', KEYS[1]) < ms then
-  redis.call('PEXPIRE', KEYS[1], string.format('%.0f', ms))
+redis.call('HDEL', KEYS[1], ARGV[1])
+if delay > 0 then
+  redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f %.0f', delay, time + ms))
+  if redis.call('PTTL', KEYS[1]) < ms then
+    redis.call('PEXPIRE', KEYS[1], string.format('%.0f', ms))
+  end
 end
-return {{1}}
+return {{time}}
 """
 _SLOWED = """
-local time, found = now(), {}
-local all = redis.call('HGETALL', KEYS[1])
+local time = now()
+local found, all = {time}, redis.call('HGETALL', KEYS[1])
 for i = 1, #all, 2 do
   local delay, till = string.match(all[i + 1], '^(%d+) (%d+)$')
   if till and time < tonumber(till) then
