@@ -21,7 +21,7 @@ _POSITION = 100
 class Addon:
     """Puts :class:`~scrapy_rep.RepMiddleware` in the place of Scrapy's own.
 
-    It turns ROBOTSTXT_OBEY on and sets ROBOTSTXT_PARSER with the priority of
+    It turns ROBOTSTXT_OBEY and REP_BACKOFF on and sets ROBOTSTXT_PARSER with the priority of
     add-ons, so what a project or a spider sets still wins.
     """
 
@@ -29,6 +29,7 @@ class Addon:
         """Called by Scrapy before a crawl."""
         settings.set("ROBOTSTXT_OBEY", True, "addon")
         settings.set("ROBOTSTXT_PARSER", "scrapy_rep.RepRobotParser", "addon")
+        settings.set("REP_BACKOFF", True, "addon")
         middlewares = settings.getdict(_MIDDLEWARES)
         ours = _keys_of(RepMiddleware, middlewares)
         if any(middlewares[key] is None for key in ours):

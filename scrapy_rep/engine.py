@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
+from collections.abc import Callable
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -214,6 +215,20 @@ class Engine:
             entry = queue[position]
             del queue[position]
             queue.appendleft(entry)
+
+    def take_queued(
+        self, request: Request, is_wanted: Callable[[Request], bool]
+    ) -> list[tuple[Request, Any]]:
+        """Take the requests that are wanted out of the queue of the download slot of *request*.
+
+        Each with a Deferred that fires with what the downloader returns for it: a response, or
+        another request, which the engine schedules. Without ``slot.queue``, none is taken.
+        """
+        queue = self._queue_of(request)
+        taken = [entry for entry in queue if is_wanted(entry[0])]
+        for entry in taken:
+            queue.remove(entry)
+        return taken
 
     def _queue_of(self, request: Request) -> deque[tuple[Request, Any]]:
         slot = self._download_slot(request.meta.get("download_slot"))

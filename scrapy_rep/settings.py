@@ -108,11 +108,12 @@ def _is_none(value: object) -> bool:
 
 def _boolean(value: object) -> bool:
     # As Scrapy reads them, from the command line too.
-    known = {True: True, False: False, "1": True, "0": False, "true": True, "false": False}
+    yes: tuple[Hashable, ...] = (True, "1", "true", "on")
+    no: tuple[Hashable, ...] = (False, "0", "false", "off")
     key = value.lower() if isinstance(value, str) else value
-    if not isinstance(key, Hashable) or key not in known:
+    if key not in yes + no:
         raise ValueError("accepted: True or False")
-    return known[key]
+    return key in yes
 
 
 def _number(is_accepted: Callable[[float], bool], accepted: str) -> Callable[[object], float]:
@@ -310,6 +311,9 @@ class RepSettings:
     """
 
     agent_tokens: tuple[str, ...] = _setting([], tokens)
+    #: Whether answers 429 and 503 slow a site down.
+    backoff: bool = _setting(False, _boolean)
+    backoff_max: float = _setting(60.0, _seconds)
     compare_feed: FeedSpec | None = _setting(None, _later)
     #: The share of requests that are compared, from 0 to 1.
     compare_sample: float = _setting(1.0, _share)

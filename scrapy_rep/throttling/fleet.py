@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
@@ -27,7 +27,7 @@ from twisted.internet.defer import Deferred
 from scrapy_rep.observers.stats import add_seconds, count, highest
 from scrapy_rep.rep.text import printable
 from scrapy_rep.stores.base import StoreError, pause
-from scrapy_rep.throttling.backend import ROUNDING, Answer
+from scrapy_rep.throttling.backend import ROUNDING, Answer, Slowed
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -126,6 +126,14 @@ class TurnStore(Protocol):
         """A request without a turn is over, since *ago* seconds."""
         ...
 
+    async def slow(self, site: str, delay: float) -> None:
+        """All workers are to leave *delay* at *site*, by what it has answered; 0: no more."""
+        ...
+
+    async def slowed(self) -> Mapping[str, float]:
+        """The delay of each site that is slow."""
+        ...
+
     async def close(self) -> None:
         """Do not count as a worker any more."""
         ...
@@ -190,6 +198,17 @@ class FleetBackend:
 
     def sent_without_turn(self, site: str, delay: float) -> None:  # noqa: D102
         self._tell(site, "request", partial(self._store.sent, site, delay))
+
+    def slow(self, site: str, delay: float) -> None:  # noqa: D102
+        self._tell(site, "slow", lambda _: self._store.slow(site, delay))
+
+    def slowed(self, answer: Slowed) -> None:  # noqa: D102
+        self._start(self._look(answer))
+
+    async def _look(self, answer: Slowed) -> None:
+        # If the store does not work, that is said when a turn is asked for.
+        with suppress(Exception):
+            answer(await self._store.slowed())
 
     # -- turns ----------------------------------------------------------------------
 

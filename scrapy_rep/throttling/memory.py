@@ -7,7 +7,7 @@ import secrets
 from collections import OrderedDict
 from collections.abc import Callable
 
-from scrapy_rep.throttling.backend import Answer
+from scrapy_rep.throttling.backend import Answer, Slowed
 from scrapy_rep.throttling.turns import Turns
 
 #: What the crawls of this process know together.
@@ -47,6 +47,14 @@ class MemoryBackend:
 
     def sent_without_turn(self, site: str, delay: float) -> None:  # noqa: D102
         self._keep(site, self._turns(site).sent(self._clock()))
+
+    def slow(self, site: str, delay: float) -> None:  # noqa: D102
+        self._keep(site, self._turns(site).slowed(delay, self._clock()))
+
+    def slowed(self, answer: Slowed) -> None:  # noqa: D102
+        now = self._clock()
+        slow = ((site, turns.slow_at(now)) for site, turns in self._sites.items() if turns.slow)
+        answer({site: delay for site, delay in slow if delay})
 
     def _turns(self, site: str) -> Turns:
         return self._sites.get(site) or Turns()

@@ -10,6 +10,7 @@ key, after the prefix
                        is held, when somebody was told to ask next, until when the turn is
                        held (ms since the epoch, by Redis' clock), and by which worker
 ``workers``            a sorted set: workers, and when each was heard of last
+``slow``               a hash: by site, the delay that its answers ask for, and until when
 =====================  ====================================================================
 
 Nothing is reserved: a turn is granted when it is used. The worker that has it says now and
@@ -29,6 +30,7 @@ from typing import Any
 from scrapy_rep.stores.base import StoreError
 from scrapy_rep.stores.redis_client import SERVER_TIME, TEXT, RedisClient, milliseconds
 from scrapy_rep.stores.redis_url import RedisUrl
+from scrapy_rep.throttling.turns import KEPT
 
 #: Seconds after which a worker that has not been heard of does not count.
 GONE_AFTER = 30.0
@@ -117,6 +119,34 @@ for _, other in ipairs(names) do if other < ARGV[1] then rank = rank + 1 end end
 return {{time, rank, #names}}
 """
 
+# Each entry is a delay and until when it holds. The time of the whole is that of the longest.
+_SLOW = f"""
+local time, delay = now(), tonumber(ARGV[2])
+local ms = delay + {KEPT * 1000:.0f}
+redis.call('HDEL', KEYS[1], ARGV[1])
+if delay > 0 then
+  redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f %.0f', delay, time + ms))
+  if redis.call('PTTL', KEYS[1]) < ms then
+    redis.call('PEXPIRE', KEYS[1], string.format('%.0f', ms))
+  end
+end
+return {{time}}
+"""
+_SLOWED = """
+local time = now()
+local found, all = {time}, redis.call('HGETALL', KEYS[1])
+for i = 1, #all, 2 do
+  local delay, till = string.match(all[i + 1], '^(%d+) (%d+)$')
+  if till and time < tonumber(till) then
+    found[#found + 1] = all[i]
+    found[#found + 1] = tonumber(delay)
+  else
+    redis.call('HDEL', KEYS[1], all[i])
+  end
+end
+return found
+"""
+
 
 class RedisTurns:
     """Grants turns to the workers that share the Redis of *url*.
@@ -137,6 +167,7 @@ class RedisTurns:
     ) -> None:
         self._prefix = url.prefix
         self._roster = f"{url.prefix}workers"
+        self._slow_key = f"{url.prefix}slow"
         self._lua = f"{server_time}{TEXT}local held_for = {milliseconds(held_for)}\n"
         self._clock = clock
         self._name = secrets.token_hex(8)
@@ -193,6 +224,17 @@ class RedisTurns:
         The next turn is *delay* seconds later at the earliest; who has one keeps it.
         """
         await self._say(_SENT, site, delay, "", milliseconds(ago))
+
+    async def slow(self, site: str, delay: float) -> None:
+        """All workers are to leave *delay* at *site*, by what it has answered; 0: no more."""
+        arguments = (site, milliseconds(delay))
+        await self._client.script(self._lua + _SLOW, [self._slow_key], *arguments)
+
+    async def slowed(self) -> dict[str, float]:
+        """The delay of each site that is slow."""
+        found = await self._client.script(self._lua + _SLOWED, [self._slow_key])
+        sites = (site.decode("utf-8", "replace") for site in found[::2])
+        return dict(zip(sites, (int(delay) / 1000 for delay in found[1::2]), strict=True))
 
     async def close(self) -> None:
         """Close the connections, and do not count as a worker any more."""

@@ -86,6 +86,16 @@ class SqliteTurns:
     async def sent(self, site: str, delay: float, ago: float = 0.0) -> None:
         self._change(site, lambda turns, now: (None, turns.sent(now - ago)))
 
+    async def slow(self, site: str, delay: float) -> None:
+        self._change(site, lambda turns, now: (None, turns.slowed(delay, now)))
+
+    async def slowed(self) -> dict[str, float]:
+        sql = "SELECT site, value FROM turns WHERE slow > 0"
+        rows = self._file.run(lambda db: db.execute(sql).fetchall())
+        now = self._clock()
+        delays = {str(site): _decode(value).slow_at(now) for site, value in rows}
+        return {site: delay for site, delay in delays.items() if delay}
+
     async def close(self) -> None:
         if "_file" in vars(self):
             self._file.close()
@@ -105,8 +115,8 @@ class SqliteTurns:
                 now = self._clock()
                 row = db.execute("SELECT value FROM turns WHERE site = ?", (site,)).fetchone()
                 result, turns = change(_decode(row[0]) if row else Turns(), now)
-                values = (site, time.time(), json.dumps(astuple(turns)))
-                db.execute("INSERT OR REPLACE INTO turns VALUES (?, ?, ?)", values)
+                values = (site, time.time(), turns.slow, json.dumps(astuple(turns)))
+                db.execute("INSERT OR REPLACE INTO turns VALUES (?, ?, ?, ?)", values)
                 return result
 
         return self._file.run(run)
@@ -115,7 +125,8 @@ class SqliteTurns:
 def _prepare(db: sqlite3.Connection) -> None:
     db.execute(
         "CREATE TABLE IF NOT EXISTS turns"
-        " (site TEXT PRIMARY KEY NOT NULL, seen REAL NOT NULL, value TEXT NOT NULL) WITHOUT ROWID"
+        " (site TEXT PRIMARY KEY NOT NULL, seen REAL NOT NULL, slow REAL NOT NULL,"
+        " value TEXT NOT NULL) WITHOUT ROWID"
     )
     db.execute("DELETE FROM turns WHERE seen < ?", (time.time() - _KEPT,))
 

@@ -80,6 +80,10 @@ class Turns:
         holder = self.holder if is_held else ""
         return at - now, replace(self, last=last, holder=holder, waiting=waiting)
 
+    def slowed(self, delay: float, now: float) -> Turns:
+        """The site asks for *delay* by its answers."""
+        return replace(self, slow=delay, slow_since=now)
+
     def held(self, crawl: str, now: float) -> Turns:
         """The request of *crawl* is under way still."""
         return replace(self, last=now) if self.holder == crawl else self

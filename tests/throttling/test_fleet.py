@@ -42,12 +42,12 @@ class TestStore:
     fails: BaseException | None = None
     log: list[tuple[Any, ...]] = field(default_factory=list)
     #: Where it is slow: what answers wait for.
-    slow: Deferred[None] | None = None
+    answers_after: Deferred[None] | None = None
 
     async def _do(self, *what: Any) -> None:
         self.log.append(what)
-        if self.slow is not None:
-            await self.slow
+        if self.answers_after is not None:
+            await self.answers_after
         if self.fails is not None:
             raise self.fails
 
@@ -74,6 +74,13 @@ class TestStore:
 
     async def sent(self, site: str, delay: float, ago: float = 0.0) -> None:
         await self._do("sent", site, delay, ago)
+
+    async def slow(self, site: str, delay: float) -> None:
+        await self._do("slow", site, delay)
+
+    async def slowed(self) -> dict[str, float]:
+        await self._do("slowed")
+        return {SITE: DELAY}
 
     async def close(self) -> None:
         await self._do("close")
@@ -203,10 +210,10 @@ def test_a_turn_is_held_until_its_request_is_over(worker: Worker) -> None:
 
 
 def test_a_request_that_leaves_the_queue_is_granted_nothing(worker: Worker) -> None:
-    worker.store.slow = Deferred()
+    worker.store.answers_after = Deferred()
     page = worker.admit()
     page.turn.cancel()
-    worker.store.slow.callback(None)
+    worker.store.answers_after.callback(None)
     assert worker.said() == [GRANT, ("unused", SITE, DELAY)]
     # That somebody left is no failure of the store.
     assert worker.stat("turn_alone_count") is None
@@ -218,6 +225,17 @@ def test_what_is_sent_without_a_turn_is_said(worker: Worker) -> None:
     worker.throttle.reached(SITE, worker)
     worker.throttle.left(SITE, worker)
     assert worker.said() == [("sent", SITE, DELAY, 0.0)]
+
+
+def test_slow_sites_are_those_of_the_store(worker: Worker) -> None:
+    worker.backend.slow(SITE, 3.0)
+    answers: list[Any] = []
+    worker.backend.slowed(answers.append)
+    assert worker.said() == [("slow", SITE, 3.0), ("slowed",)]
+    assert answers == [{SITE: DELAY}]
+    worker.store.fails = StoreError("gone")
+    worker.backend.slowed(answers.append)
+    assert len(answers) == 1
 
 
 # -- outages -------------------------------------------------------------------------
@@ -531,11 +549,11 @@ def test_a_question_that_fails_with_others_waits_as_long_as_they_do(worker: Work
     worker.store.workers = 2
     other = "other.example"
     worker.throttle.set_delay(other, DELAY)
-    worker.store.slow = Deferred()
+    worker.store.answers_after = Deferred()
     turns = [worker.throttle.admit(site, Worker, 0) for site in (SITE, other)]
     worker.store.fails = StoreError("gone")
-    worker.store.slow.callback(None)
-    worker.store.slow = None
+    worker.store.answers_after.callback(None)
+    worker.store.answers_after = None
     worker.loop.advance(DELAY - 0.001)
     assert [turn is not None and turn.called for turn in turns] == [False, False]
     worker.loop.advance(2 * SLOT + 0.001)
@@ -581,12 +599,12 @@ def close(worker: Worker) -> Deferred[Any]:
 @pytest_twisted.ensureDeferred
 async def test_the_end_of_a_crawl_waits_for_what_the_store_is_told(worker: Worker) -> None:
     slow: Deferred[None] = Deferred()
-    worker.store.slow = slow
+    worker.store.answers_after = slow
     page = worker.admit()
     closed = close(worker)
     await deferred_from_coro(asyncio.sleep(0.02))
     assert worker.said() == [GRANT]
-    worker.store.slow = None
+    worker.store.answers_after = None
     slow.callback(None)
     await closed
     assert worker.said() == [("close",)]
@@ -598,10 +616,10 @@ async def test_the_end_of_a_crawl_waits_for_what_the_store_is_told(worker: Worke
 @pytest_twisted.ensureDeferred
 async def test_the_end_of_a_crawl_does_not_wait_for_good(worker: Worker) -> None:
     never: Deferred[None] = Deferred()
-    worker.store.slow = never
+    worker.store.answers_after = never
     worker.admit()
     # What never answers is left behind.
-    worker.store.slow = None
+    worker.store.answers_after = None
     await close(worker)
     assert worker.said()[-1] == ("close",)
     assert not never.called

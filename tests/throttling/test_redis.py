@@ -17,6 +17,7 @@ import pytest
 from scrapy_rep.stores.base import StoreError
 from scrapy_rep.stores.redis_url import parse_url
 from scrapy_rep.throttling.redis import GONE_AFTER, LONGEST_WAIT, RedisTurns
+from scrapy_rep.throttling.turns import KEPT
 from tests.conditions import until
 from tests.stores.blocking import LoopInThread, SharedClock
 from tests.stores.redis_server import RedisServer
@@ -490,3 +491,22 @@ def test_many_processes(own_redis: RedisServer) -> None:
         gaps = [after - before for (before, _), (_, after) in pairwise(times)]
         assert min(gaps) >= delay - 0.001
         assert len(times) <= (times[-1][1] - times[0][0]) / delay + 1
+
+
+def test_slow_sites_are_known_to_all_for_a_time(
+    fresh_redis: RedisServer, clock: SharedClock, do: Do
+) -> None:
+    async def scenario() -> None:
+        async with worker(fresh_redis) as one, worker(fresh_redis) as other:
+            assert await other.slowed() == {}
+            await one.slow(SITE, 3.5)
+            await one.slow("other.example", 16.0)
+            assert await other.slowed() == {SITE: 3.5, "other.example": 16.0}
+            await other.slow("other.example", 0.0)
+            assert await one.slowed() == {SITE: 3.5}
+            clock.now += 3.5 + KEPT - 0.001
+            assert await one.slowed() == {SITE: 3.5}
+            clock.now += 0.002
+            assert await one.slowed() == {}
+
+    do(scenario())

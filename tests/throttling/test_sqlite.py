@@ -18,7 +18,7 @@ from scrapy_rep.stores.base import StoreError
 from scrapy_rep.stores.processes import this_process
 from scrapy_rep.throttling import sqlite
 from scrapy_rep.throttling.sqlite import HELD_FOR, SqliteTurns
-from scrapy_rep.throttling.turns import LOOK_AGAIN
+from scrapy_rep.throttling.turns import KEPT, LOOK_AGAIN
 
 SITE = "site.example"
 DELAY = 10.0
@@ -158,6 +158,20 @@ def test_holders_that_are_no_processes_are_waited_for(one: Crawl) -> None:
     for holder, wait in (("x", LOOK_AGAIN), (f"x {this_process()}", LOOK_AGAIN)):
         one.write(f'[{NOW}, {NOW}, 0, 0, "{holder}", {{}}]')
         assert one.ask() == pytest.approx(wait)
+
+
+def test_slow_sites_are_known_to_all_for_a_time(one: Crawl, other: Crawl) -> None:
+    assert do(other.turns.slowed()) == {}
+    do(one.turns.slow(SITE, 30.0))
+    do(one.turns.slow("other.example", 16.0))
+    assert do(other.turns.slowed()) == {SITE: 30.0, "other.example": 16.0}
+    do(other.turns.slow("other.example", 0.0))
+    assert do(one.turns.slowed()) == {SITE: 30.0}
+    # Also to a crawl that has not heard of it yet.
+    do(one.turns.over(SITE, DELAY))
+    assert other.ask() == pytest.approx(30)
+    other.now = NOW + 30 + KEPT
+    assert do(other.turns.slowed()) == {}
 
 
 def test_old_sites_are_forgotten(one: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:

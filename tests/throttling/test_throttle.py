@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from twisted.internet.defer import CancelledError, Deferred
 
-from scrapy_rep.throttling.backend import Answer
+from scrapy_rep.throttling.backend import Answer, Slowed
 from scrapy_rep.throttling.memory import MemoryBackend
 from scrapy_rep.throttling.throttle import Throttle
 from tests.throttling.manual import ManualLoop
@@ -711,6 +711,12 @@ class SlowBackend:
 
     def sent_without_turn(self, site: str, delay: float) -> None:
         self.log.append(("sent", site, delay))
+
+    def slow(self, site: str, delay: float) -> None:
+        raise NotImplementedError
+
+    def slowed(self, answer: Slowed) -> None:
+        raise NotImplementedError
 
 
 ASK = ("ask", SITE, DELAY, None, False)

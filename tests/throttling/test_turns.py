@@ -184,3 +184,15 @@ def test_sites_are_bounded_in_number(monkeypatch: pytest.MonkeyPatch) -> None:
         for site in (f"{number}.example", SITE):
             backend.sent_without_turn(site, DELAY)
     assert list(sites) == [*(f"{number}.example" for number in range(21, 30)), SITE]
+
+
+def test_slow_sites_are_known_to_all_crawls_of_a_process() -> None:
+    sites: OrderedDict[str, Turns] = OrderedDict()
+    one, other = (MemoryBackend(lambda: NOW, sites) for _ in range(2))
+    one.slow(SITE, 30.0)
+    one.sent_without_turn("fine.example", DELAY)
+    answers: list[Any] = []
+    other.slowed(answers.append)
+    other.slow(SITE, 0.0)
+    one.slowed(answers.append)
+    assert answers == [{SITE: 30.0}, {}]

@@ -414,14 +414,14 @@ def test_a_copy_is_fresh_from_when_it_was_confirmed() -> None:
 
 @pytest.mark.clause("Koster 1994 method-d2")
 @pytest.mark.parametrize(
-    ("age", "standing"),
+    ("age", "freshness"),
     [(0, Freshness.FRESH), (HOUR, Freshness.FRESH), (HOUR + 1, Freshness.STALE)],
 )
-def test_an_infinite_lifetime_is_the_crawl(age: float, standing: Freshness) -> None:
+def test_an_infinite_lifetime_is_the_crawl(age: float, freshness: Freshness) -> None:
     bounds = Bounds(started=NOW - HOUR)
     evaluation = evaluate(entry(copy(age=age)), KOSTER1994, None, bounds, NOW)
-    assert evaluation.standing is standing
-    if standing is Freshness.FRESH:
+    assert evaluation.freshness is freshness
+    if freshness is Freshness.FRESH:
         assert (evaluation.until, evaluation.due) == (math.inf, False)
 
 
@@ -781,7 +781,7 @@ KNOWN: dict[str, CacheEntry | None] = {
     "404, outage of a month": entry(copy(404, age=32 * DAY), outage(MONTH, 2 * HOUR, 700)),
 }
 
-# What a evaluation says, in short: standing, access ("wait" for none), and "fetch"
+# What a evaluation says, in short: freshness, access ("wait" for none), and "fetch"
 # where it is time to.
 KNOWN_NOW = {
     "nothing": "absent: wait, fetch",
@@ -923,7 +923,7 @@ TRANSITIONS = [
 
 def in_short(evaluation: Evaluation) -> str:
     access = evaluation.access.value if evaluation.access else "wait"
-    return f"{evaluation.standing.value}: {access}" + (", fetch" if evaluation.due else "")
+    return f"{evaluation.freshness.value}: {access}" + (", fetch" if evaluation.due else "")
 
 
 def seen(
@@ -1349,7 +1349,7 @@ def test_nothing_is_allowed_by_accident(
         assert fresh_until(evaluation.copy, dialect, bounds) > NOW
     else:
         assert known.outage is not None
-        assert evaluation.standing is Freshness.GIVEN_UP
+        assert evaluation.freshness is Freshness.GIVEN_UP
         grace = dialect.grace if bounds.grace is None else bounds.grace
         assert known.outage.last_at - known.outage.since > grace
         assert known.outage.last_at <= NOW + CLOCK_SKEW
@@ -1413,10 +1413,10 @@ def test_what_was_just_learned_is_usable(
     evaluation = evaluate(after, dialect, None, bounds, NOW)
     assert evaluation.access is not None
     if after.outage is None:
-        assert evaluation.standing is Freshness.FRESH
+        assert evaluation.freshness is Freshness.FRESH
         assert after.copy is not None
         assert after.copy.confirmed_at == NOW
     else:
         assert after.copy is (known.copy if known else None)
         assert after.outage.last_at == NOW
-        assert evaluation.standing in (Freshness.OUTAGE, Freshness.REFUSED, Freshness.GIVEN_UP)
+        assert evaluation.freshness in (Freshness.OUTAGE, Freshness.REFUSED, Freshness.GIVEN_UP)
