@@ -35,10 +35,11 @@ _FILES = [
     *sorted(Path("scrapy_rep", "rep").rglob("*.py")),
     *(Path("scrapy_rep", "policies", f"{name}.py") for name in ("states", "memory", "redirects")),
     Path("scrapy_rep", "policies", "headers.py"),
-    Path("scrapy_rep", "throttling", "throttle.py"),
+    *(Path("scrapy_rep", "throttling", f"{name}.py") for name in ("throttle", "turns", "backoff")),
 ]
 # Their tests need neither a crawl nor a reactor.
-_TESTS = ["tests/rep", "tests/throttling/test_throttle.py"]
+_TESTS = ["tests/rep"]
+_TESTS += [f"tests/throttling/test_{name}.py" for name in ("throttle", "turns", "backoff")]
 _TESTS += [
     f"tests/policies/test_{name}.py" for name in ("states", "memory", "redirects", "headers")
 ]
