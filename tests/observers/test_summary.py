@@ -21,7 +21,7 @@ class Crawl:
     """A crawl of which there is only the summary."""
 
     def __init__(self) -> None:
-        self.crawler = get_crawler(Spider)
+        self.crawler = get_crawler(Spider, {"EXTENSIONS_BASE": {}})
         self.summary = Summary(self.crawler)
 
     def learn(self, *policies: Policy) -> None:
