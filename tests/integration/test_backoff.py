@@ -143,6 +143,20 @@ async def test_requests_that_wait_in_a_download_slot_are_held_too(servers: Loopb
     assert times[3] - times[2] >= 1 - 0.005
 
 
+def test_requests_that_go_back_to_the_scheduler_are_sent_later(
+    servers: LoopbackServers, loop: str
+) -> None:
+    one = servers.serve(busy(lambda page: page == 2, 429, "2"))
+    settings = {"CONCURRENT_REQUESTS_PER_DOMAIN": 1}
+    # With a policy at hand, all go to the download slot at once.
+    warm_up = [f"{one.url}/first"]
+    result = Job(pages(*paths(one, 6)), loop, settings=settings, warm_up=warm_up).run()
+    assert {result.outcome(url) for url in paths(one, 6)} == {"fetched"}
+    # Each once, and none before the time.
+    assert sorted(asked.target for asked in one.asked[2:]) == [f"/{number}" for number in range(6)]
+    assert page_gaps(one)[1] >= 2
+
+
 @pytest_twisted.ensureDeferred
 async def test_requests_that_need_not_obey_are_not_called_back(servers: LoopbackServers) -> None:
     one = servers.serve(busy(lambda page: page == 1, 429, "900"))
