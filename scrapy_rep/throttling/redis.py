@@ -120,10 +120,12 @@ return {{time, rank, #names}}
 """
 
 # Each entry is a delay and until when it holds. The time of the whole is that of the longest.
+# What is of another type is not ours.
 _SLOW = f"""
 local time, delay = now(), tonumber(ARGV[2])
 local ms = delay + {KEPT * 1000:.0f}
-redis.call('HDEL', KEYS[1], ARGV[1])
+local removed = redis.pcall('HDEL', KEYS[1], ARGV[1])
+if type(removed) ~= 'number' then redis.call('DEL', KEYS[1]) end
 if delay > 0 then
   redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f %.0f', delay, time + ms))
   if redis.call('PTTL', KEYS[1]) < ms then
@@ -134,7 +136,8 @@ return {{time}}
 """
 _SLOWED = """
 local time = now()
-local found, all = {time}, redis.call('HGETALL', KEYS[1])
+local found, all = {time}, redis.pcall('HGETALL', KEYS[1])
+if all.err then all = {} end
 for i = 1, #all, 2 do
   local delay, till = string.match(all[i + 1], '^(%d+) (%d+)$')
   if till and time < tonumber(till) then
