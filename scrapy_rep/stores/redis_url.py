@@ -78,7 +78,10 @@ class RedisUrl:
         if not self.kind:
             pool.connection_kwargs.update(ours)
             return Redis.from_pool(pool)
-        options = {**pool.connection_kwargs, **ours}
+        return self._master({**pool.connection_kwargs, **ours}, ours)
+
+    def _master(self, options: dict[str, Any], ours: dict[str, Any]) -> Any:
+        """A client of whatever server the sentinels call the master."""
         options = {name: options[name] for name in options if name not in ("host", "port")}
         if self.url.startswith("rediss:"):
             options["ssl"] = True
@@ -120,15 +123,17 @@ def parse_url(value: str) -> RedisUrl:
     hosts: tuple[tuple[str, int], ...] = ()
     service = ""
     if kind:
-        place, hosts, service = _hosts(place, kind)
+        place, hosts, service = _hosts(scheme, place, kind)
     url = f"{scheme}://{place}" + (f"?{urlencode(options)}" if options else "")
     parsed = RedisUrl(url, prefix, timeout, kind, hosts, service, sentinel_options)
     _check(parsed)
     return parsed
 
 
-def _hosts(place: str, kind: str) -> tuple[str, tuple[tuple[str, int], ...], str]:
+def _hosts(scheme: str, place: str, kind: str) -> tuple[str, tuple[tuple[str, int], ...], str]:
     """The place of the data, without a host; the hosts to ask for it; and the service."""
+    if kind not in _PORTS or not scheme.startswith("redis"):
+        raise ValueError("its scheme is not known")
     credentials, at, place = place.rpartition("@")
     if "/" in credentials:
         raise ValueError(f"has a slash before the first host; {_ENCODE}")
