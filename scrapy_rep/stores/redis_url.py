@@ -16,6 +16,7 @@ from redis.asyncio.connection import ConnectionPool
 from redis.asyncio.retry import Retry
 from redis.asyncio.sentinel import Sentinel
 from redis.backoff import NoBackoff
+from redis.exceptions import ConnectionError as NoConnection
 from redis.exceptions import RedisError
 
 #: What the keys of this package begin with, where the URL does not say.
@@ -69,12 +70,13 @@ class RedisUrl:
             "socket_timeout": None,
             "socket_connect_timeout": None,
             "retry": Retry(NoBackoff(), 1),
+            "retry_on_error": [NoConnection],
         }
         if self.kind == _CLUSTER:
             nodes = [ClusterNode(*place) for place in self.hosts]
             return RedisCluster.from_url(self.url, startup_nodes=nodes, protocol=2, **ours)
         # Of RESP3, nothing is used, and it takes two more round trips to connect.
-        pool = ConnectionPool.from_url(self.url, retry_on_error=[], protocol=2)
+        pool = ConnectionPool.from_url(self.url, protocol=2)
         if not self.kind:
             pool.connection_kwargs.update(ours)
             return Redis.from_pool(pool)

@@ -107,10 +107,12 @@ return {time}
 _BEAT = f"""
 local time = now()
 local added = redis.pcall('ZADD', KEYS[1], time, ARGV[1])
-if type(added) == 'table' and added.err then
+if type(added) == 'table' and string.find(added.err, 'WRONGTYPE') then
   redis.call('DEL', KEYS[1])
-  redis.call('ZADD', KEYS[1], time, ARGV[1])
+  added = redis.pcall('ZADD', KEYS[1], time, ARGV[1])
 end
+-- Not after a write: then Redis would let this one pass, also where it is full.
+if type(added) == 'table' then return added end
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', time - {GONE_AFTER * 1000:.0f})
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '(' .. string.format('%.0f', time), '+inf')
 redis.call('PEXPIRE', KEYS[1], {2 * GONE_AFTER * 1000:.0f})
@@ -125,7 +127,9 @@ _SLOW = f"""
 local time, delay = now(), tonumber(ARGV[2])
 local ms = delay + {KEPT * 1000:.0f}
 local removed = redis.pcall('HDEL', KEYS[1], ARGV[1])
-if type(removed) ~= 'number' then redis.call('DEL', KEYS[1]) end
+if type(removed) == 'table' and string.find(removed.err, 'WRONGTYPE') then
+  redis.call('DEL', KEYS[1])
+end
 if delay > 0 then
   redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f %.0f', delay, time + ms))
   if redis.call('PTTL', KEYS[1]) < ms then
