@@ -28,15 +28,6 @@ _ACCEPTED = (
     "redis://host:port/db, rediss://…, unix:///path, redis+sentinel://host,host/service/db, "
     "redis+cluster://host,host"
 )
-_REDIS_SCHEMES = (
-    "redis://",
-    "rediss://",
-    "unix://",
-    "redis+sentinel://",
-    "rediss+sentinel://",
-    "redis+cluster://",
-    "rediss+cluster://",
-)
 # Within the data directory of a project.
 _DIRECTORY = "rep"
 _FILE = "robots.sqlite"
@@ -90,7 +81,7 @@ def parse_spec(value: object) -> StoreSpec:
         return StoreSpec(in_memory=True)
     if value == "sqlite":
         return StoreSpec(in_memory=False)
-    if isinstance(value, str) and value.startswith(_REDIS_SCHEMES):
+    if isinstance(value, str) and value.startswith(("redis", "unix:")):
         return StoreSpec(in_memory=False, redis=_redis_url(value))
     if not isinstance(value, str) or not value.startswith(_SQLITE_URL):
         raise ValueError(_ACCEPTED)

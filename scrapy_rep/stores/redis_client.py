@@ -60,6 +60,9 @@ _CONNECTING = 4
 _PIECES = 5
 
 _PASSWORD = "look at the user name and the password in REP_STORE"
+_IS_CLUSTER = "this is a Redis Cluster: write redis+cluster://host:port for redis://…"
+_IS_NO_CLUSTER = "this is not a Redis Cluster: write redis:// for redis+cluster://"
+_IS_PLAIN = "this port does not speak TLS: write redis:// for rediss://"
 _RIGHTS = "give this user of Redis the rights that docs/stores.rst lists"
 # What a person can do, by what is part of the error: the class that redis-py makes of a code,
 # or the words of Redis 6, Redis 7 or Valkey.
@@ -77,13 +80,14 @@ _ADVICE = {
     "user executing the script": _RIGHTS,
     "CERTIFICATE_VERIFY_FAILED": "name the file of the authority that signed the certificate: "
     "rediss://…?ssl_ca_certs=/path, and the host as in the certificate",
-    "WRONG_VERSION_NUMBER": "this port does not speak TLS: write redis:// for rediss://",
-    "record layer failure": "this port does not speak TLS: write redis:// for rediss://",
-    "MovedError": "this is a Redis Cluster: write redis+cluster:// for redis://",
-    "cluster mode": "this is a Redis Cluster: write redis+cluster://host:port, without a database",
+    "WRONG_VERSION_NUMBER": _IS_PLAIN,
+    "record layer failure": _IS_PLAIN,
+    "MovedError": _IS_CLUSTER,
+    "MOVED ": _IS_CLUSTER,
+    "cluster mode": _IS_CLUSTER,
     "ClusterDownError": "the Redis Cluster does not serve all keys: see CLUSTER INFO",
-    "luster mode is not enabled": "this is not a Redis Cluster: write redis:// for redis+cluster://",
-    "cluster support disabled": "this is not a Redis Cluster: write redis:// for redis+cluster://",
+    "Cluster mode is not enabled": _IS_NO_CLUSTER,
+    "cluster support disabled": _IS_NO_CLUSTER,
 }
 
 # Seconds between two beats.
@@ -307,7 +311,9 @@ class _Connection:
     def _said(self, error: Exception) -> str:
         """What Redis has said, and what to do about it."""
         kind, said = type(error).__name__, str(error)
-        advice = [_ADVICE[words] for words in _ADVICE if words in f"{kind}: {said}"]
+        # redis-py does not always say why it could not connect.
+        all_said = f"{kind}: {said}: {error.__cause__ or error.__context__}"
+        advice = [_ADVICE[words] for words in _ADVICE if words in all_said]
         return ": ".join(map(printable, [str(self._url), said or kind, *advice[:1]]))
 
 

@@ -16,6 +16,7 @@ from redis.asyncio.connection import ConnectionPool
 from redis.asyncio.retry import Retry
 from redis.asyncio.sentinel import Sentinel
 from redis.backoff import NoBackoff
+from redis.exceptions import ConnectionError as NoConnection
 from redis.exceptions import RedisError
 
 #: What the keys of this package begin with, where the URL does not say.
@@ -69,16 +70,20 @@ class RedisUrl:
             "socket_timeout": None,
             "socket_connect_timeout": None,
             "retry": Retry(NoBackoff(), 1),
+            "retry_on_error": [NoConnection],
         }
         if self.kind == _CLUSTER:
             nodes = [ClusterNode(*place) for place in self.hosts]
             return RedisCluster.from_url(self.url, startup_nodes=nodes, protocol=2, **ours)
         # Of RESP3, nothing is used, and it takes two more round trips to connect.
-        pool = ConnectionPool.from_url(self.url, retry_on_error=[], protocol=2)
+        pool = ConnectionPool.from_url(self.url, protocol=2)
         if not self.kind:
             pool.connection_kwargs.update(ours)
             return Redis.from_pool(pool)
-        options = {**pool.connection_kwargs, **ours}
+        return self._master({**pool.connection_kwargs, **ours}, ours)
+
+    def _master(self, options: dict[str, Any], ours: dict[str, Any]) -> Any:
+        """A client of whatever server the sentinels call the master."""
         options = {name: options[name] for name in options if name not in ("host", "port")}
         if self.url.startswith("rediss:"):
             options["ssl"] = True
@@ -120,15 +125,17 @@ def parse_url(value: str) -> RedisUrl:
     hosts: tuple[tuple[str, int], ...] = ()
     service = ""
     if kind:
-        place, hosts, service = _hosts(place, kind)
+        place, hosts, service = _hosts(scheme, place, kind)
     url = f"{scheme}://{place}" + (f"?{urlencode(options)}" if options else "")
     parsed = RedisUrl(url, prefix, timeout, kind, hosts, service, sentinel_options)
     _check(parsed)
     return parsed
 
 
-def _hosts(place: str, kind: str) -> tuple[str, tuple[tuple[str, int], ...], str]:
+def _hosts(scheme: str, place: str, kind: str) -> tuple[str, tuple[tuple[str, int], ...], str]:
     """The place of the data, without a host; the hosts to ask for it; and the service."""
+    if kind not in _PORTS or not scheme.startswith("redis"):
+        raise ValueError("its scheme is not known")
     credentials, at, place = place.rpartition("@")
     if "/" in credentials:
         raise ValueError(f"has a slash before the first host; {_ENCODE}")

@@ -110,10 +110,12 @@ return {time}
 _BEAT = f"""
 local time = now()
 local added = redis.pcall('ZADD', KEYS[1], time, ARGV[1])
-if type(added) == 'table' and added.err then
+if type(added) == 'table' and string.find(added.err, 'WRONGTYPE') then
   redis.call('DEL', KEYS[1])
-  redis.call('ZADD', KEYS[1], time, ARGV[1])
+  added = redis.pcall('ZADD', KEYS[1], time, ARGV[1])
 end
+-- Not after a write: then Redis would let this one pass, also where it is full.
+if type(added) == 'table' then return added end
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', time - {GONE_AFTER * 1000:.0f})
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '(' .. string.format('%.0f', time), '+inf')
 redis.call('PEXPIRE', KEYS[1], {2 * GONE_AFTER * 1000:.0f})
@@ -132,11 +134,14 @@ end
 return {{now()}}
 """
 # For those who do not: each entry is a delay and until when it holds. The time of the whole is
-# that of the longest.
+# that of the longest. What is of another type is not ours.
 _SLOW = f"""
 local time, delay = now(), tonumber(ARGV[2])
 local ms = delay + {KEPT * 1000:.0f}
-redis.call('HDEL', KEYS[1], ARGV[1])
+local removed = redis.pcall('HDEL', KEYS[1], ARGV[1])
+if type(removed) == 'table' and string.find(removed.err, 'WRONGTYPE') then
+  redis.call('DEL', KEYS[1])
+end
 if delay > 0 then
   redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f %.0f', delay, time + ms))
   if redis.call('PTTL', KEYS[1]) < ms then
@@ -147,7 +152,8 @@ return {{time}}
 """
 _SLOWED = """
 local time = now()
-local found, all = {time}, redis.call('HGETALL', KEYS[1])
+local found, all = {time}, redis.pcall('HGETALL', KEYS[1])
+if all.err then all = {} end
 for i = 1, #all, 2 do
   local delay, till = string.match(all[i + 1], '^(%d+) (%d+)$')
   if till and time < tonumber(till) then

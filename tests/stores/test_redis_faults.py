@@ -277,6 +277,9 @@ def test_the_documented_rights_suffice(
         await turns.over("a.example", 0.1)
         await turns.hold("a.example", 0.1)
         await turns.unused("a.example", 0.1)
+        await turns.slow("a.example", 2.0)
+        assert await turns.slowed() == {"a.example": 2.0}
+        await turns.slow("a.example", 0)
         await turns.close()
         assert turns.workers == 1
         with any_redis.client() as client:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import subprocess
@@ -13,14 +14,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scrapy.utils.test import get_crawler
+from twisted.internet.defer import Deferred
 
 from scrapy_rep.stores.base import StoreError
 from scrapy_rep.stores.redis_url import parse_url
+from scrapy_rep.throttling.fleet import FleetBackend
 from scrapy_rep.throttling.redis import GONE_AFTER, LONGEST_WAIT, RedisTurns
 from scrapy_rep.throttling.turns import KEPT
 from tests.conditions import until
 from tests.stores.blocking import LoopInThread, SharedClock
-from tests.stores.redis_server import RedisServer
+from tests.stores.redis_server import RedisServer, stopped
 
 Do = Callable[[Coroutine[Any, Any, None]], None]
 SITE = "host.example"
@@ -308,7 +312,7 @@ def test_what_is_not_ours(
 ) -> None:
     async def scenario() -> None:
         with fresh_redis.client() as client:
-            for key in (KEY, "scrapy-rep:workers"):
+            for key in (KEY, "scrapy-rep:workers", "scrapy-rep:slow"):
                 client.delete(key)
                 if junk is None:
                     client.rpush(key, "a")
@@ -319,6 +323,9 @@ def test_what_is_not_ours(
             clock.now += DELAY
             assert await one.grant(SITE, DELAY) == 0
             assert one.workers == 1
+            assert await one.slowed() == {}
+            await one.slow(SITE, 5.0)
+            assert await one.slowed() == {SITE: 5.0}
 
     do(scenario())
 
@@ -437,8 +444,61 @@ def test_redis_is_gone(own_redis: RedisServer, do: Do) -> None:
     do(scenario())
 
 
+def test_the_end_of_a_turn_that_redis_did_not_hear_is_told_again(
+    own_redis: RedisServer, do: Do
+) -> None:
+    """A worker whose Redis was silent when its turn ended holds up nobody."""
+
+    async def scenario() -> None:
+        loop = asyncio.get_running_loop()
+        url = parse_url(f"{own_redis.url}?socket_timeout=0.3")
+        # Far longer than this test takes: nothing but the worker ends its turn.
+        one, other = (RedisTurns(url, held_for=600) for _ in range(2))
+        backend = FleetBackend(
+            get_crawler(settings_dict={"EXTENSIONS_BASE": {}}),
+            one,
+            time.monotonic,
+            call_later=loop.call_later,
+            start=lambda work: Deferred.fromFuture(loop.create_task(work)),
+        )
+        await ready(one)
+        await ready(other)
+        await one.sent(SITE, 0.01)
+        await asyncio.sleep(0.1)
+        granted: asyncio.Future[float | None] = loop.create_future()
+        backend.ask(SITE, 0.01, None, again=False, answer=granted.set_result)
+        assert await granted is None
+        assert await other.grant(SITE, 0.01) > 0
+        assert other.is_held
+        with stopped(own_redis):
+            backend.ended(SITE, 0.01, sent=True)
+            await asyncio.sleep(1)
+        deadline = time.monotonic() + 60
+        while True:
+            with contextlib.suppress(StoreError):
+                if await other.grant(SITE, 0.01) == 0:
+                    break
+            assert time.monotonic() < deadline
+            await asyncio.sleep(0.1)
+        await one.close()
+        await other.close()
+
+    do(scenario())
+
+
+async def ready(turns: RedisTurns) -> None:
+    """Return when *turns* has reached its Redis, which may be slow."""
+    deadline = time.monotonic() + 60
+    while not turns.workers:
+        assert time.monotonic() < deadline
+        with contextlib.suppress(StoreError):
+            await turns.start()
+        await asyncio.sleep(0.05)
+
+
 WORKER = """
 import asyncio, json, sys, time
+from scrapy_rep.throttling.fleet import FleetBackend
 from scrapy_rep.throttling.redis import RedisTurns
 from scrapy_rep.stores.redis_url import parse_url
 
