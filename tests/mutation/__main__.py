@@ -36,6 +36,8 @@ _FILES = [
     *(Path("scrapy_rep", "policies", f"{name}.py") for name in ("states", "memory", "redirects")),
     Path("scrapy_rep", "policies", "headers.py"),
     *(Path("scrapy_rep", "throttling", f"{name}.py") for name in ("throttle", "turns", "backoff")),
+    # Not returns.py: signals look at the arguments of what they call, which mutmut hides.
+    *(Path("scrapy_rep", "holding", f"{name}.py") for name in ("concurrency", "hold_queue")),
 ]
 # Their tests need neither a crawl nor a reactor.
 _TESTS = ["tests/rep"]
@@ -43,6 +45,7 @@ _TESTS += [f"tests/throttling/test_{name}.py" for name in ("throttle", "turns", 
 _TESTS += [
     f"tests/policies/test_{name}.py" for name in ("states", "memory", "redirects", "headers")
 ]
+_TESTS += [f"tests/holding/test_{name}.py" for name in ("concurrency", "hold_queue")]
 # Standard error itself is not captured: what it is told is how far this is.
 _PYTEST = ["-o", "addopts=--import-mode=importlib --strict-markers --capture=sys"]
 _PYTEST += ["-p", "no:cacheprovider", "-p", "no:twisted", "-q", "--tb=no"]
