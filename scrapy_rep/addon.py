@@ -25,7 +25,7 @@ _NEXT_TO_SPIDER = 950
 class Addon:
     """Puts :class:`~scrapy_rep.RepMiddleware` in the place of Scrapy's own.
 
-    It turns ROBOTSTXT_OBEY on and sets ROBOTSTXT_PARSER with the priority of
+    It turns ROBOTSTXT_OBEY and REP_BACKOFF on and sets ROBOTSTXT_PARSER with the priority of
     add-ons, so what a project or a spider sets still wins. Where REP_PAGE_RULES is ``obey``,
     it adds :class:`~scrapy_rep.pages.nofollow.NofollowMiddleware` to SPIDER_MIDDLEWARES.
     """
@@ -34,6 +34,7 @@ class Addon:
         """Called by Scrapy before a crawl."""
         settings.set("ROBOTSTXT_OBEY", True, "addon")
         settings.set("ROBOTSTXT_PARSER", "scrapy_rep.RepRobotParser", "addon")
+        settings.set("REP_BACKOFF", True, "addon")
         if rels_not_followed(settings):
             _follow_no_nofollow(settings)
         middlewares = settings.getdict(_MIDDLEWARES)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
+from collections.abc import Callable
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -192,14 +193,31 @@ class Engine:
         By ``slot.queue``, pairs of a request and what it waits for. Without it, a request counts
         as sent as soon as the downloader has it, and waits behind the pages that came before.
         """
-        slot = self._download_slot(request.meta.get("download_slot"))
-        queue: deque[tuple[Request, Any]] = getattr(slot, "queue", deque())
+        queue = self._queue_of(request)
         entry = next((entry for entry in queue if entry[0] is request), None)
         if entry is None:
             return False
         queue.remove(entry)
         queue.appendleft(entry)
         return True
+
+    def take_queued(
+        self, request: Request, is_wanted: Callable[[Request], bool]
+    ) -> list[tuple[Request, Any]]:
+        """Take the requests that are wanted out of the queue of the download slot of *request*.
+
+        Each with a Deferred that fires with what the downloader returns for it: a response, or
+        another request, which the engine schedules. Without ``slot.queue``, none is taken.
+        """
+        queue = self._queue_of(request)
+        taken = [entry for entry in queue if is_wanted(entry[0])]
+        for entry in taken:
+            queue.remove(entry)
+        return taken
+
+    def _queue_of(self, request: Request) -> deque[tuple[Request, Any]]:
+        slot = self._download_slot(request.meta.get("download_slot"))
+        return getattr(slot, "queue", deque())
 
     def _download_slot(self, key: str | None) -> Any:
         """``downloader.slots`` (older than 2.14): by host, what is sent and what waits there."""

@@ -83,14 +83,17 @@ class RepMiddleware:
         self._tokens = AgentTokens(settings, crawler.spider)
         self._tokens.warn()
         self._clock = clock or steady()
-        observers = enabled_observers(crawler, settings, self._clock)
-        self._observers = Observers(crawler, observers)
-        self._observe_allowed = self._observers.observe_allowed
         self._limit = ConcurrencyLimit.from_crawler(crawler)
         # First, so that held requests leave before fetches are given up.
         self._queue = HoldQueue(crawler, self._limit, settings.max_waiting)
+        # Before the summary, which names the slowest sites.
+        self._pacing = Pacing(
+            crawler, settings, self._clock, give_back=self._queue.give_back, is_fetch=_is_fetch
+        )
+        observers = enabled_observers(crawler, settings, self._clock)
+        self._observers = Observers(crawler, observers)
+        self._observe_allowed = self._observers.observe_allowed
         self._policies = PolicyCache(crawler, settings, self._clock, self._limit, self._observers)
-        self._pacing = Pacing(crawler, settings, self._clock)
         self._warn = Engine(crawler).warn
         crawler.signals.connect(self._warn, signals.spider_opened)
         self._tdm_files: TdmFiles | None = None
@@ -381,3 +384,7 @@ def _check_alone(crawler: Crawler) -> None:
                 f"{path} and scrapy_rep.RepMiddleware are both enabled. Disable one of them. "
                 f'To use scrapy-rep, add "{path}": None to DOWNLOADER_MIDDLEWARES'
             )
+
+
+def _is_fetch(request: Request) -> bool:
+    return download_of(request) is not None

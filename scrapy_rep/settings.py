@@ -56,11 +56,11 @@ _E = TypeVar("_E", bound=Enum)
 
 
 class PacedBy(Enum):
-    """Who leaves the delay that a site asks for between two requests."""
+    """Which crawls leave the delay of a site together."""
 
-    #: Each worker by itself.
+    #: Each crawl by itself.
     LOCAL = "local"
-    #: All workers that share a Redis.
+    #: All crawls that share the store.
     FLEET = "fleet"
 
 
@@ -119,11 +119,12 @@ def _is_none(value: object) -> bool:
 
 def _boolean(value: object) -> bool:
     # As Scrapy reads them, from the command line too.
-    known = {True: True, False: False, "1": True, "0": False, "true": True, "false": False}
+    yes: tuple[Hashable, ...] = (True, "1", "true", "on")
+    no: tuple[Hashable, ...] = (False, "0", "false", "off")
     key = value.lower() if isinstance(value, str) else value
-    if not isinstance(key, Hashable) or key not in known:
+    if key not in yes + no:
         raise ValueError("accepted: True or False")
-    return known[key]
+    return key in yes
 
 
 def _number(is_accepted: Callable[[float], bool], accepted: str) -> Callable[[object], float]:
@@ -330,11 +331,11 @@ def _feed(settings: BaseSettings) -> Callable[[object], FeedSpec]:
 
 
 def _paced_by(store: StoreSpec) -> Callable[[object], PacedBy]:
-    check_name = _one_of(_by_value(PacedBy), ", or None for what the store allows")
+    check_name = _one_of(_by_value(PacedBy), ", or None for all crawls that share the store")
 
     def check(value: object) -> PacedBy:
         if _is_none(value):
-            return PacedBy.LOCAL if store.redis is None else PacedBy.FLEET
+            return PacedBy.FLEET
         paced_by = check_name(value)
         if paced_by is PacedBy.FLEET and store.redis is None:
             raise ValueError(
@@ -366,6 +367,9 @@ class RepSettings:
     """
 
     agent_tokens: tuple[str, ...] = _setting([], tokens)
+    #: Whether answers 429 and 503 slow a site down.
+    backoff: bool = _setting(False, _boolean)
+    backoff_max: float = _setting(60.0, _seconds)
     #: The directory of the archive, with parameters in it.
     archive: str | None = _setting(None, _optional(_directory))
     audit: FeedSpec | None = _setting(None, _later)
@@ -391,6 +395,8 @@ class RepSettings:
         _meta_keys,
     )
     fetch_timeout: float = _setting(15.0, _seconds)
+    #: As many workers as Redis knows, at least this.
+    fleet_size: int | None = _setting(None, _optional(_integer(at_least=1)))
     #: How many earlier versions of each robots.txt the store keeps.
     history: int = _setting(5, _integer(at_least=0))
     max_age: float | None = _setting(None, _optional(_seconds))

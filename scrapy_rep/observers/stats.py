@@ -21,6 +21,12 @@ def count(crawler: Crawler, key: str, number: int = 1) -> None:
         crawler.stats.inc_value(key, number)
 
 
+def add_seconds(crawler: Crawler, key: str, seconds: float) -> None:
+    """So many *seconds* more for *key*."""
+    assert crawler.stats is not None
+    crawler.stats.set_value(key, round(crawler.stats.get_value(key, 0.0) + seconds, 3))
+
+
 def highest(crawler: Crawler, key: str, value: float) -> None:
     """Make *value* that of *key*, unless it is higher already."""
     assert crawler.stats is not None

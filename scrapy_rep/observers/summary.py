@@ -163,6 +163,13 @@ class Summary(Observer):
             text, times = refusals.most_frequent
             by = f": {text}" if times == refusals.count else f", {times:,} of them by {text}"
             yield f"{refusals.count:>8,}  {printable(str(origin))}{by}"
+        assert self._crawler.stats is not None
+        slowest = self._crawler.stats.get_value("robotstxt/slowest_sites", [])
+        if slowest:
+            yield "slowest sites, by the time that requests waited or were under way there:"
+        for site in slowest:
+            why = f", {site['why']}" if site["why"] else ""
+            yield f"{site['seconds']:>8,.0f} s  {site['site']}: {site['requests']:,} requests{why}"
         if self._failures:
             yield "failed fetches of robots.txt:"
         for cause, times in self._failures.most_common():

@@ -259,6 +259,7 @@ class PolicyCache:
                 if step.release is not None:
                     await self._store.release(step.release)
                 return self._stored(step.policy, briefly=step.briefly)
+            count(self._crawler, "robotstxt/lease_wait_count")
             await self._store.wait_for_update(origin, self._lease_seconds)
             waits += 1
 

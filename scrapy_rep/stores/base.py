@@ -1,4 +1,4 @@
-"""What every store does, and the form in which stores keep entry.
+"""What every store does, and the form in which stores keep entries.
 
 A value is ``rep1`` and a zlib stream of one line of JSON and, after it, the
 bodies. Nothing in it is ever executed, and whatever is wrong with one is a
@@ -7,19 +7,21 @@ bodies. Nothing in it is ever executed, and whatever is wrong with one is a
 
 from __future__ import annotations
 
+import io
 import json
-import math
 import zlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn, Protocol, TypeVar
 
 from scrapy_rep.rep.caching.access import Failure, FetchResult, Headers
 from scrapy_rep.rep.caching.cache_entry import CacheEntry, Outage, StoredResponse
 from scrapy_rep.rep.parsing.urls import InvalidURL, Origin
 from scrapy_rep.rep.text import MAX_PRINTED, printable
 
-#: Bytes of all bodies of one origin together; entry with more are not kept.
+_T = TypeVar("_T")
+
+#: Bytes of all bodies of one origin together; entries with more are not kept.
 MAX_BODIES = 16 * 1024 * 1024
 #: Seconds that a lease lasts at most, whoever asks for how much.
 MAX_LEASE = 3600.0
@@ -39,6 +41,9 @@ _MAX_COUNT = 1_000_000
 LEASE_CLOCK_SLACK = 5.0
 # Speed is worth more than the few bytes that higher levels save.
 _LEVEL = 1
+# Seconds between two looks at whether a lease has ended: the first, and the longest.
+_FIRST_POLL = 0.05
+_LONGEST_POLL = 0.25
 
 
 class StoreError(Exception):
@@ -65,7 +70,7 @@ class Lease:
 class Claim:
     """What is known of an origin, and the lease that was asked for.
 
-    No *lease*: somebody else is fetching, see :meth:`Store.news`.
+    No *lease*: somebody else is fetching, see :meth:`Store.wait_for_update`.
     """
 
     entry: CacheEntry | None
@@ -75,7 +80,8 @@ class Claim:
 class Store(Protocol):
     """CacheEntry by origin, and leases: one fetch at a time for each origin.
 
-    Any method may raise :exc:`StoreError`. Times are seconds.
+    Forgets origins without news for :data:`KEPT_FOR` by itself. Any method may raise
+    :exc:`StoreError`. Times are seconds.
     """
 
     async def read(self, origin: Origin) -> CacheEntry | None:
@@ -111,13 +117,6 @@ class Store(Protocol):
 
     def origins(self) -> AsyncIterator[Origin]:
         """Those of which something is known, in no order."""
-
-    async def prune(self) -> int:
-        """Forget some of what had no news for :data:`KEPT_FOR`, and dead leases.
-
-        Takes milliseconds only. Returns how many origins are forgotten: to be
-        called again until there are none.
-        """
 
     async def close(self) -> None:
         """Let go of files and connections. The next use opens them again."""
@@ -173,13 +172,26 @@ async def pause(seconds: float) -> None:
         timer.cancel()
 
 
+async def until_released(
+    is_leased: Callable[[], Awaitable[bool]],
+    seconds: float,
+    pause: Callable[[float], Awaitable[None]],
+) -> None:
+    """Wait until there is no lease, for *seconds* at most."""
+    delay = _FIRST_POLL
+    while seconds > 0 and await is_leased():
+        await pause(min(delay, seconds))
+        seconds -= delay
+        delay = min(2 * delay, _LONGEST_POLL)
+
+
 # -- entry to bytes ------------------------------------------------------------
 
 
 def encode(entry: CacheEntry) -> bytes:
     """*entry* as bytes.
 
-    Raises :exc:`ValueError` for entry that are too large to be kept.
+    Raises :exc:`ValueError` for an entry that is too large to be kept.
     """
     copy, outage = entry.copy, entry.outage
     head: list[Any] = [key_of(entry.origin), None, None]
@@ -200,17 +212,17 @@ def encode(entry: CacheEntry) -> bytes:
 
 
 def _fields(result: FetchResult) -> tuple[Any, ...]:
-    failure = None if result.failure is None else result.failure.name
     return (
         result.url,
         result.status,
         len(result.body),
         result.redirects,
-        failure,
+        None if result.failure is None else result.failure.name,
         result.detail,
         result.headers,
         result.cut,
-        *((result.via, result.user_agent) if result.via or result.user_agent else ()),
+        result.via,
+        result.user_agent,
     )
 
 
@@ -239,13 +251,16 @@ def _decode(origin: Origin, value: object) -> CacheEntry:
         _refuse("about another origin")
     if copy is None and outage is None:
         _refuse("no entry")
-    reader = _Bodies(bodies)
-    known = _copy(copy, reader), _outage(outage, reader)
+    rest = io.BytesIO(bodies)
+    known = (
+        None if copy is None else _copy(copy, rest),
+        None if outage is None else _outage(outage, rest),
+    )
     # Most entries have no earlier copies.
-    sizes = more[0] if more else ()
-    earlier = tuple([reader.take(_count(size, MAX_BODIES)) for size in sizes])
+    earlier = tuple([_body(size, rest) for size in (more[0] if more else ())])
     entry = CacheEntry(origin, *known, earlier)
-    reader.finish()
+    if rest.read(1):
+        _refuse("more than the bodies")
     return entry
 
 
@@ -263,90 +278,67 @@ def _decompressed(value: object) -> bytes:
     return content
 
 
-class _Bodies:
-    """Bodies, one after the other."""
-
-    def __init__(self, content: bytes) -> None:
-        self._bytes = content
-        self._position = 0
-
-    def take(self, size: int) -> bytes:
-        start = self._position
-        self._position += size
-        if self._position > len(self._bytes):
-            _refuse("a body is missing")
-        return self._bytes[start : self._position]
-
-    def finish(self) -> None:
-        if self._position != len(self._bytes):
-            _refuse("more than the bodies")
-
-
-def _copy(fields: Any, bodies: _Bodies) -> StoredResponse | None:
-    if fields is None:
-        return None
+def _copy(fields: list[Any], bodies: io.BytesIO) -> StoredResponse:
     *result, fetched_at, confirmed_at = fields
     return StoredResponse(_result(result, bodies), _time(fetched_at), _time(confirmed_at))
 
 
-def _outage(fields: Any, bodies: _Bodies) -> Outage | None:
-    if fields is None:
-        return None
+def _outage(fields: list[Any], bodies: io.BytesIO) -> Outage:
     *result, since, last_at, attempts = fields
     if attempts == 0:
         _refuse("no attempt")
     return Outage(_result(result, bodies), _time(since), _time(last_at), _count(attempts))
 
 
-def _result(fields: list[Any], bodies: _Bodies) -> FetchResult:
-    url, status, size, redirects, failure, detail, headers, cut, *more = fields
-    # The first values had no more fields, and answers without redirects need none.
-    via, user_agent = more or ((), "")
-    if not isinstance(cut, bool):
-        _refuse("not a truth value")
+def _result(fields: list[Any], bodies: io.BytesIO) -> FetchResult:
+    url, status, size, redirects, failure, detail, headers, cut, via, user_agent = fields
     return FetchResult(
-        _text(url),
+        _is(url, str),
         None if status is None else _count(status),
-        bodies.take(_count(size, MAX_BODIES)),
+        _body(size, bodies),
         _count(redirects),
-        None if failure is None else Failure[_text(failure)],
-        _detail(detail),
+        None if failure is None else Failure[_is(failure, str)],
+        _detail(_is(detail, str)),
         _headers(headers),
-        cut,
+        _is(cut, bool),
         tuple([_headers(each) for each in via]),
-        _text(user_agent),
+        _is(user_agent, str),
     )
 
 
+def _body(size: object, bodies: io.BytesIO) -> bytes:
+    body = bodies.read(_count(size, MAX_BODIES))
+    if len(body) != size:
+        _refuse("a body is missing")
+    return body
+
+
 def _headers(fields: list[Any]) -> Headers:
-    return tuple([(_text(name), _text(content)) for name, content in fields])
+    return tuple([(_is(name, str), _is(content, str)) for name, content in fields])
 
 
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        _refuse("not a text")
-    return value
-
-
-def _detail(value: object) -> str:
+def _detail(text: str) -> str:
     """Text that the fetcher had made safe to print; who knows who has written it."""
-    text = _text(value)
     return text if text.isprintable() and len(text) <= MAX_PRINTED else printable(text)
 
 
-def _count(value: object, at_most: int = _MAX_COUNT) -> int:
-    # Not isinstance(): true is no number.
-    if type(value) is not int or not 0 <= value <= at_most:
-        _refuse("not a count")
+def _is(value: object, kind: type[_T]) -> _T:
+    # Not isinstance(): true is not a number.
+    if type(value) is not kind:
+        _refuse(f"not of type {kind.__name__}")
     return value
 
 
+def _count(value: object, at_most: int = _MAX_COUNT) -> int:
+    if not 0 <= (count := _is(value, int)) <= at_most:
+        _refuse("not a count")
+    return count
+
+
 def _time(value: object) -> float:
-    if type(value) is not int and type(value) is not float:
-        _refuse("not a time")
-    time = float(value)
+    time = float(value if type(value) is int else _is(value, float))
     # Not true of NaN, either.
-    if not 0 <= time <= _MAX_TIME or not math.isfinite(time):
+    if not 0 <= time <= _MAX_TIME:
         _refuse("not a time")
     return time
 

@@ -1,4 +1,6 @@
 """A store that may fail, without harm to the crawl."""
+# What methods do stands in base.Store.
+# ruff: noqa: D102
 
 from __future__ import annotations
 
@@ -58,37 +60,29 @@ class CircuitBreaker:
         return self._failed_at is None
 
     async def read(self, origin: Origin) -> CacheEntry | None:
-        """What is known of *origin*."""
         return await self._guard(lambda store: store.read(origin), None)
 
     async def claim(self, origin: Origin, seconds: float) -> Claim:
-        """What is known of *origin*, and a lease of *seconds* unless one is in force."""
         # No store knows its token, so none takes it for one of its own.
         own = Lease(origin, secrets.token_hex(8), self._clock() + seconds)
         return await self._guard(lambda store: store.claim(origin, seconds), Claim(None, own))
 
     async def write(self, entry: CacheEntry, lease: Lease | None = None) -> None:
-        """Keep *entry*, and end *lease*; see :meth:`.base.Store.write`."""
         await self._guard(lambda store: store.write(entry, lease), None)
 
     async def release(self, lease: Lease) -> None:
-        """End *lease*, if it is still held."""
         await self._guard(lambda store: store.release(lease), None)
 
     async def wait_for_update(self, origin: Origin, seconds: float) -> None:
-        """Return when there may be news of *origin*, after *seconds* at most."""
         await self._guard(lambda store: store.wait_for_update(origin, seconds), None)
 
     async def delete(self, origin: Origin) -> bool:
-        """Forget *origin*; whether anything was known."""
         return await self._guard(lambda store: store.delete(origin), False)
 
     async def clear(self) -> int:
-        """Forget all origins; how many that were."""
         return await self._guard(lambda store: store.clear(), 0)
 
     async def origins(self) -> AsyncIterator[Origin]:
-        """Those of which something is known; they may end early."""
         store = self._usable()
         if store is None:
             return
@@ -98,12 +92,7 @@ class CircuitBreaker:
         except Exception as error:
             self._failed(error)
 
-    async def prune(self) -> int:
-        """Forget some of what had no news for long; how many origins."""
-        return await self._guard(lambda store: store.prune(), 0)
-
     async def close(self) -> None:
-        """Close the store, if it was opened."""
         # Also one that does not work: it may hold on to something.
         if self._store is not None:
             try:

@@ -25,9 +25,9 @@ _SQLITE_URL = "sqlite:///"
 _ACCEPTED = (
     "accepted: memory; sqlite (a file in the project's data directory); "
     "sqlite:///relative/path or sqlite:////absolute/path of a file; "
-    "redis://host:port/db, rediss://…, unix:///path, redis+sentinel://host,host/service/db"
+    "redis://host:port/db, rediss://…, unix:///path, redis+sentinel://host,host/service/db, "
+    "redis+cluster://host,host"
 )
-_REDIS_SCHEMES = ("redis://", "rediss://", "unix://", "redis+sentinel://", "rediss+sentinel://")
 # Within the data directory of a project.
 _DIRECTORY = "rep"
 _FILE = "robots.sqlite"
@@ -81,7 +81,7 @@ def parse_spec(value: object) -> StoreSpec:
         return StoreSpec(in_memory=True)
     if value == "sqlite":
         return StoreSpec(in_memory=False)
-    if isinstance(value, str) and value.startswith(_REDIS_SCHEMES):
+    if isinstance(value, str) and value.startswith(("redis", "unix:")):
         return StoreSpec(in_memory=False, redis=_redis_url(value))
     if not isinstance(value, str) or not value.startswith(_SQLITE_URL):
         raise ValueError(_ACCEPTED)
@@ -157,7 +157,7 @@ def open_store_with_breaker(
 
 def _check_file(spec: StoreSpec) -> None:
     """Refuse to start where the file of *spec* is somebody else's."""
-    from .sqlite import is_store, not_a_store
+    from .sqlite_file import is_store, not_a_store
 
     try:
         path = spec.file()

@@ -11,10 +11,12 @@ from typing import Any
 from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
 from redis.asyncio import Redis
+from redis.asyncio.cluster import ClusterNode, RedisCluster
 from redis.asyncio.connection import ConnectionPool
 from redis.asyncio.retry import Retry
 from redis.asyncio.sentinel import Sentinel
 from redis.backoff import NoBackoff
+from redis.exceptions import ConnectionError as NoConnection
 from redis.exceptions import RedisError
 
 #: What the keys of this package begin with, where the URL does not say.
@@ -22,8 +24,8 @@ DEFAULT_PREFIX = "scrapy-rep:"
 #: Seconds that an operation may take, where the URL does not say.
 DEFAULT_TIMEOUT = 0.25
 
-_SENTINEL = "+sentinel"
-_SENTINEL_PORT = 26379
+_SENTINEL, _CLUSTER = "sentinel", "cluster"
+_PORTS = {_SENTINEL: 26379, _CLUSTER: 6379}
 _MAX_PREFIX = 200
 _ENCODE = "in a password, write special characters as %XX, such as %2F for a slash"
 
@@ -32,15 +34,18 @@ _ENCODE = "in a password, write special characters as %XX, such as %2F for a sla
 class RedisUrl:
     """Which Redis, and what of it is ours.
 
-    *url* as redis-py takes it; for Sentinel that of the data, without a host, and
-    *sentinels* and *service* besides. Keys begin with *prefix*; an operation may
-    take *timeout* seconds.
+    *url* as redis-py takes it. Where *hosts*, sentinels or nodes of a cluster, are asked for
+    the servers of the data, it has no host. Keys begin with *prefix*; an operation may take
+    *timeout* seconds.
     """
 
     url: str = field(repr=False)
     prefix: str = DEFAULT_PREFIX
     timeout: float = DEFAULT_TIMEOUT
-    sentinels: tuple[tuple[str, int], ...] = ()
+    #: ``sentinel``, ``cluster``, or empty for one server.
+    kind: str = ""
+    hosts: tuple[tuple[str, int], ...] = ()
+    #: The name under which the sentinels have the master.
     service: str = ""
     #: What the sentinels want to know: ``username``, ``password``.
     sentinel_options: tuple[tuple[str, str], ...] = field(default=(), repr=False)
@@ -48,44 +53,52 @@ class RedisUrl:
     def __str__(self) -> str:
         """Without passwords and options, for people."""
         scheme, place, path, *_ = urlsplit(self.url)
-        if self.sentinels:
-            hosts = ",".join(map(_address, self.sentinels))
-            return f"{scheme}{_SENTINEL}://{hosts}/{self.service}{path.rstrip('/')}"
-        return urlunsplit((scheme, place.rpartition("@")[2], path, "", ""))
+        if not self.kind:
+            return urlunsplit((scheme, place.rpartition("@")[2], path, "", ""))
+        hosts = ",".join(map(_address, self.hosts))
+        more = f"/{self.service}{path}" if self.service else path
+        return f"{scheme}+{self.kind}://{hosts}{more.rstrip('/')}"
 
-    def client(self) -> Redis:
+    def client(self) -> Any:
         """A client that is not connected yet; one for each event loop.
 
-        It does not retry, and waits for as long as its user does.
+        It waits for as long as its user does, and tries again once: a connection that was
+        not used for long may have been closed.
         """
         ours: dict[str, Any] = {
             "decode_responses": False,
             "socket_timeout": None,
             "socket_connect_timeout": None,
-            "retry": Retry(NoBackoff(), 0),
+            "retry": Retry(NoBackoff(), 1),
+            "retry_on_error": [NoConnection],
         }
+        if self.kind == _CLUSTER:
+            nodes = [ClusterNode(*place) for place in self.hosts]
+            return RedisCluster.from_url(self.url, startup_nodes=nodes, protocol=2, **ours)
         # Of RESP3, nothing is used, and it takes two more round trips to connect.
-        pool = ConnectionPool.from_url(self.url, retry_on_error=[], protocol=2)
-        if not self.sentinels:
+        pool = ConnectionPool.from_url(self.url, protocol=2)
+        if not self.kind:
             pool.connection_kwargs.update(ours)
-            return Redis(connection_pool=pool)
-        options = {**pool.connection_kwargs, **ours}
+            return Redis.from_pool(pool)
+        return self._master({**pool.connection_kwargs, **ours}, ours)
+
+    def _master(self, options: dict[str, Any], ours: dict[str, Any]) -> Any:
+        """A client of whatever server the sentinels call the master."""
         options = {name: options[name] for name in options if name not in ("host", "port")}
+        if self.url.startswith("rediss:"):
+            options["ssl"] = True
         # A certificate is that of the sentinels, too.
         secure = {name: options[name] for name in options if name.startswith("ssl")}
-        if self.url.startswith("rediss:"):
-            secure["ssl"] = options["ssl"] = True
         sentinel = Sentinel(  # type: ignore[no-untyped-call]
-            self.sentinels,
+            self.hosts,
             sentinel_kwargs={**ours, **secure, **dict(self.sentinel_options)},
             **options,
         )
-        client: Redis = sentinel.master_for(self.service)
-        return client
+        return sentinel.master_for(self.service)
 
 
 def parse_url(value: str) -> RedisUrl:
-    """The Redis that *value* names: a URL of redis-py's, or of Sentinel.
+    """The Redis that *value* names: a URL of redis-py's, or of Sentinel, or of a cluster.
 
     Raises :exc:`ValueError` that says what is wrong with it, without any part of it: a
     password with a "/" in it may have been read as a port, a path or an option.
@@ -99,34 +112,49 @@ def parse_url(value: str) -> RedisUrl:
     if "#" in value:
         raise ValueError(f"has a fragment; {_ENCODE}")
     scheme, _, rest = value.partition("://")
+    scheme, _, kind = scheme.partition("+")
     place, _, query = rest.partition("?")
     options = dict(parse_qsl(query, keep_blank_values=True))
-    prefix = options.pop("prefix", DEFAULT_PREFIX)
-    if not prefix.isascii() or not prefix.isprintable() or not 0 < len(prefix) <= _MAX_PREFIX:
-        raise ValueError(f"prefix is 1 to {_MAX_PREFIX} characters of ASCII")
+    prefix = _prefix(options.pop("prefix", DEFAULT_PREFIX))
     timeout = _seconds(options.pop("socket_timeout", str(DEFAULT_TIMEOUT)))
     sentinel_options = tuple(
         (name, options.pop(f"sentinel_{name}"))
         for name in ("username", "password")
         if f"sentinel_{name}" in options
     )
-    sentinels: tuple[tuple[str, int], ...] = ()
+    hosts: tuple[tuple[str, int], ...] = ()
     service = ""
-    if scheme.endswith(_SENTINEL):
-        credentials, at, place = place.rpartition("@")
-        if "/" in credentials:
-            raise ValueError(f"has a slash before the first host; {_ENCODE}")
-        hosts, _, path = place.partition("/")
-        service, _, db = path.partition("/")
-        service = unquote(service)
-        sentinels = tuple(map(_sentinel, hosts.split(",")))
-        if not service:
-            raise ValueError("names no service: redis+sentinel://host:port,host:port/service/db")
-        scheme, place = scheme[: -len(_SENTINEL)], f"{credentials}{at}/{db}"
+    if kind:
+        place, hosts, service = _hosts(scheme, place, kind)
     url = f"{scheme}://{place}" + (f"?{urlencode(options)}" if options else "")
-    parsed = RedisUrl(url, prefix, timeout, sentinels, service, sentinel_options)
+    parsed = RedisUrl(url, prefix, timeout, kind, hosts, service, sentinel_options)
     _check(parsed)
     return parsed
+
+
+def _hosts(scheme: str, place: str, kind: str) -> tuple[str, tuple[tuple[str, int], ...], str]:
+    """The place of the data, without a host; the hosts to ask for it; and the service."""
+    if kind not in _PORTS or not scheme.startswith("redis"):
+        raise ValueError("its scheme is not known")
+    credentials, at, place = place.rpartition("@")
+    if "/" in credentials:
+        raise ValueError(f"has a slash before the first host; {_ENCODE}")
+    hosts, _, path = place.partition("/")
+    service, _, db = ("", "", path) if kind == _CLUSTER else path.partition("/")
+    if kind == _SENTINEL and not service:
+        raise ValueError("names no service: redis+sentinel://host:port,host:port/service/db")
+    if kind == _CLUSTER and db.strip("0/"):
+        raise ValueError("a cluster has no databases but 0")
+    places = tuple(_host(host, _PORTS[kind]) for host in hosts.split(","))
+    return f"{credentials}{at}/{db}", places, unquote(service)
+
+
+def _prefix(text: str) -> str:
+    # Braces would decide on which server of a cluster keys are.
+    printable = text.isascii() and text.isprintable() and not set(text) & set("{}")
+    if not printable or not 0 < len(text) <= _MAX_PREFIX:
+        raise ValueError(f"prefix is 1 to {_MAX_PREFIX} characters of ASCII, without braces")
+    return text
 
 
 def _seconds(text: str) -> float:
@@ -139,11 +167,11 @@ def _seconds(text: str) -> float:
     return seconds
 
 
-def _sentinel(place: str) -> tuple[str, int]:
+def _host(place: str, port: int) -> tuple[str, int]:
     split = _split(f"redis://{place}")
     if not split.hostname:
-        raise ValueError("a sentinel is host:port, or [IPv6 address]:port")
-    return split.hostname, split.port or _SENTINEL_PORT
+        raise ValueError("a host is host:port, or [IPv6 address]:port")
+    return split.hostname, split.port or port
 
 
 def _address(place: tuple[str, int]) -> str:
@@ -167,14 +195,16 @@ def _check(url: RedisUrl) -> None:
     if split.scheme == "unix":
         if not split.path or (split.netloc and not split.netloc.endswith("@")):
             raise ValueError("names no socket: unix:///path")
-    elif not url.sentinels:
+    elif not url.kind:
         if not split.hostname:
             raise ValueError("names no host")
         if split.path.strip("/") and not split.path.strip("/").isdecimal():
             raise ValueError(f"the path is the number of a database; {_ENCODE}")
     try:
-        pool = url.client().connection_pool
-        pool.connection_class(**pool.connection_kwargs)
+        client = url.client()
+        if url.kind != _CLUSTER:
+            pool = client.connection_pool
+            pool.connection_class(**pool.connection_kwargs)
     except (TypeError, AttributeError, ValueError, RedisError):
         # What they say may name parts of a password.
         raise ValueError(

@@ -11,9 +11,11 @@ a Redis                   ``fleet.py``           a :class:`TurnStore`, ``redis.p
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
+#: Takes the delay of each site that is slow.
+Slowed = Callable[[Mapping[str, float]], None]
 #: Takes ``None`` if the turn is ours, or the seconds after which to ask again.
 Answer = Callable[[float | None], None]
 #: Seconds that are nothing: what is left of a delay when a clock has rounded.
@@ -43,4 +45,12 @@ class Backend(Protocol):
 
     def sent_without_turn(self, site: str, delay: float) -> None:
         """A request that had no turn, such as one that need not obey, left the downloader."""
+        ...
+
+    def slow(self, site: str, delay: float) -> None:
+        """All crawls are to leave *delay* at *site*, by what it has answered; 0: no more."""
+        ...
+
+    def slowed(self, answer: Slowed) -> None:
+        """Call *answer* with the sites that are slow: before this returns, later or never."""
         ...

@@ -6,7 +6,6 @@ the delay is kept is the work of :class:`~scrapy_rep.throttling.throttle.Throttl
 
 from __future__ import annotations
 
-import logging
 import time
 from collections import OrderedDict
 from collections.abc import Callable
@@ -17,15 +16,14 @@ from typing import TYPE_CHECKING
 from scrapy import Request, signals
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.asyncio import call_later
-from scrapy.utils.httpobj import urlparse_cached
 from twisted.internet.defer import Deferred
 
 from scrapy_rep.engine import Engine
-from scrapy_rep.observers.stats import count
 from scrapy_rep.rep.parsing.urls import Origin
-from scrapy_rep.rep.text import printable
 from scrapy_rep.settings import PacedBy
-from scrapy_rep.throttling.memory import MemoryBackend
+from scrapy_rep.throttling.memory import PROCESS, MemoryBackend
+from scrapy_rep.throttling.pace_log import PaceLog
+from scrapy_rep.throttling.slow_sites import SlowSites, site_of
 from scrapy_rep.throttling.throttle import Throttle
 
 if TYPE_CHECKING:
@@ -36,10 +34,10 @@ if TYPE_CHECKING:
     from scrapy_rep.settings import RepSettings
     from scrapy_rep.throttling.backend import Backend
 
-logger = logging.getLogger(__name__)
-
 # How many different agents of one origin are remembered; then they are learnt anew.
 _MAX_AGENTS = 32
+# Stands for a site's answers, where origins stand for their robots.txt.
+_ANSWERS = ""
 
 
 @dataclass(slots=True)
@@ -52,13 +50,22 @@ class _Asked:
     #: The delay that was last mentioned in the log.
     mentioned: float = 0.0
 
+    def wanted(self, directives: Directives, agents: tuple[str, ...], now: float) -> float:
+        """The delay that is asked for now. Agents share the origin, so the slowest decides."""
+        if self.directives is not directives or len(self.agents) >= _MAX_AGENTS:
+            self.directives = directives
+            self.agents.clear()
+        self.agents.add(agents)
+        return max(directives.pace(each).delay(now) for each in self.agents)
+
 
 class Pacing:
     """What origins ask for, and who keeps it.
 
     *clock* gives seconds since the epoch, which Request-rate may depend on. Origins of one
     host share one site of the throttle: http and https, and all ports. The longest of their
-    delays holds for all of them.
+    delays holds for all of them. *give_back* makes of a request what the scheduler gets;
+    *is_fetch* tells requests for a robots.txt.
     """
 
     def __init__(
@@ -66,31 +73,47 @@ class Pacing:
         crawler: Crawler,
         settings: RepSettings,
         clock: Callable[[], float],
+        *,
+        give_back: Callable[[Request], Request],
+        is_fetch: Callable[[Request], bool],
     ) -> None:
         self._crawler = crawler
         self._settings = settings
         self._clock = clock
         engine = Engine(crawler)
+        backend = _backend(crawler, settings)
         self.throttle = Throttle(
-            _backend(crawler, settings),
+            backend,
             clock=time.monotonic,
             call_later=call_later,
             is_active=engine.is_active,
             hears_all=lambda: engine.reports_sent_requests,
             # No delay is longer.
-            remember=settings.crawl_delay_max,
+            remember=max(settings.crawl_delay_max, settings.backoff_max),
             max_sites=settings.max_origins,
         )
-        #: The delay of each origin of each site that is paced.
+        #: The delay of each origin of each site that is paced, and that of its answers.
         self.asked: dict[str, dict[str, float]] = {}
         #: What the origins ask for; the one that was not asked for longest first.
         self._origins: OrderedDict[Origin, _Asked] = OrderedDict()
+        self._log = PaceLog(crawler, self.throttle)
         # From the start: what is under way when a site is throttled counts, too.
         connect = crawler.signals.connect
         connect(self._reached, signals.request_reached_downloader)
         connect(self._left, signals.request_left_downloader)
         connect(self._received, signals.response_received)
-        connect(self.throttle.close, signals.spider_closed)
+        connect(self._close, signals.spider_closed)
+        if settings.backoff:
+            self._slow_sites = SlowSites(
+                crawler,
+                backend,
+                self.throttle,
+                settings.backoff_max,
+                asked=self._asked_by_robots,
+                set_delay=self._answered,
+                give_back=give_back,
+                is_fetch=is_fetch,
+            )
 
     def admit(
         self, policy: Policy, request: Request, agents: tuple[str, ...]
@@ -100,48 +123,50 @@ class Pacing:
         Returns ``None`` if it may go on now, or what fires when it may. Cancel that if it
         does not wait any more.
         """
-        site = _site(request)
-        asked = self._origins.pop(policy.origin, None) or _Asked(site)
-        wanted = self._wanted(asked, policy.directives, agents)
-        self._set_delay(site, policy.origin, wanted)
-        if wanted:
-            self._origins[policy.origin] = asked
-            self._forget_idle()
-            if wanted != asked.mentioned:
-                self._mention(policy.origin, asked, wanted)
+        site = site_of(request)
+        asked = self._origins.pop(policy.origin, None)
+        if asked is not None or policy.directives is not None:
+            self._ask(policy, agents, asked or _Asked(site))
         is_components = request.callback is NO_CALLBACK
-        return self.throttle.admit(site, request, request.priority, is_components=is_components)
+        turn = self.throttle.admit(site, request, request.priority, is_components=is_components)
+        if turn is not None:
+            self._log.held(site)
+        return turn
 
     def admit_fetch(self, request: Request) -> Deferred[None] | None:
         """Pace *request*, for a robots.txt, as :meth:`admit` does; it goes first."""
         if not self.asked:
             return None
-        return self.throttle.admit(_site(request), request, request.priority, is_fetch=True)
+        return self.throttle.admit(site_of(request), request, request.priority, is_fetch=True)
 
     def has_turn(self, request: Request) -> bool:
         """Whether *request*, which has waited for its turn, goes on now; else admit it again."""
-        return self.throttle.has_turn(_site(request), request)
+        return self.throttle.has_turn(site_of(request), request)
 
     # -- what origins ask for -------------------------------------------------------
 
-    def _wanted(
-        self, asked: _Asked, directives: Directives | None, agents: tuple[str, ...]
-    ) -> float:
-        """The delay that an origin asks for now. Agents share it, so the slowest decides."""
-        if directives is None:
-            return 0.0
-        if asked.directives is not directives or len(asked.agents) >= _MAX_AGENTS:
-            asked.directives = directives
-            asked.agents.clear()
-        asked.agents.add(agents)
-        now = self._clock()
-        return max(directives.pace(each).delay(now) for each in asked.agents)
-
-    def _set_delay(self, site: str, origin: Origin, wanted: float) -> None:
-        delays = self.asked.setdefault(site, {})
-        delays.pop(str(origin), None)
+    def _ask(self, policy: Policy, agents: tuple[str, ...], asked: _Asked) -> None:
+        """Keep the delay that *policy* asks for now."""
+        origin, wanted = policy.origin, 0.0
+        if policy.directives is not None:
+            wanted = asked.wanted(policy.directives, agents, self._clock())
+        delay = min(wanted, self._settings.crawl_delay_max)
+        if wanted and not asked.mentioned and self._settings.pacing is PacedBy.FLEET:
+            # Another crawl may have fetched it.
+            self.throttle.note(asked.site, max(self._clock() - policy.fetched_at, 0.0))
         if wanted:
-            delays[str(origin)] = min(wanted, self._settings.crawl_delay_max)
+            self._origins[origin] = asked
+            self._forget_idle()
+            if wanted != asked.mentioned:
+                self._log.asked(policy, agents, wanted, delay, is_new=not asked.mentioned)
+                asked.mentioned = wanted
+        self._set_delay(asked.site, str(origin), delay)
+
+    def _set_delay(self, site: str, asking: str, delay: float) -> None:
+        delays = self.asked.setdefault(site, {})
+        delays.pop(asking, None)
+        if delay:
+            delays[asking] = delay
         if not delays:
             del self.asked[site]
         self.throttle.set_delay(site, max(delays.values(), default=0.0))
@@ -157,53 +182,50 @@ class Pacing:
             site = self._origins[origin].site
             if not self.throttle.is_in_use(site):
                 del self._origins[origin]
-                self._set_delay(site, origin, 0.0)
+                self._set_delay(site, str(origin), 0.0)
                 return
 
-    def _mention(self, origin: Origin, asked: _Asked, wanted: float) -> None:
-        if not asked.mentioned:
-            count(self._crawler, "robotstxt/paced_count")
-        asked.mentioned = wanted
-        delay = min(wanted, self._settings.crawl_delay_max)
-        capped = delay < wanted
-        if capped:
-            count(self._crawler, "robotstxt/paced_capped_count")
-        logger.log(
-            logging.INFO if capped else logging.DEBUG,
-            "%(url)s asks for %(wanted)g s between two requests, and gets %(delay)g s%(because)s",
-            {
-                "url": printable(origin.robots_url),
-                "wanted": wanted,
-                "delay": delay,
-                "because": " (REP_CRAWL_DELAY_MAX)" if capped else "",
-            },
-            extra={"spider": self._crawler.spider},
-        )
+    # -- what answers ask for ---------------------------------------------------------
+
+    def _asked_by_robots(self, site: str) -> float:
+        delays = self.asked.get(site, {}).items()
+        return max((delay for asking, delay in delays if asking != _ANSWERS), default=0.0)
+
+    def _answered(self, site: str, delay: float, why: str) -> None:
+        self._log.answered(site, delay, why)
+        self._set_delay(site, _ANSWERS, delay)
 
     # -- what Scrapy does -------------------------------------------------------------
 
     def _reached(self, request: Request) -> None:
-        self.throttle.reached(_site(request), request)
+        self.throttle.reached(site_of(request), request)
 
     def _left(self, request: Request) -> None:
-        self.throttle.left(_site(request), request)
+        self.throttle.left(site_of(request), request)
 
     def _received(self, request: Request) -> None:
         if self.asked:
-            self.throttle.may_be_gone(_site(request), request)
+            self.throttle.may_be_gone(site_of(request), request)
 
-
-def _site(request: Request) -> str:
-    """The host of *request*, whatever download slot it names."""
-    return urlparse_cached(request).hostname or ""
+    def _close(self) -> None:
+        self.throttle.close()
+        self._log.close()
 
 
 def _backend(crawler: Crawler, settings: RepSettings) -> Backend:
-    if settings.pacing is not PacedBy.FLEET:
-        return MemoryBackend()
-    # With a store in Redis alone. Other settings are refused.
-    assert settings.store.redis is not None
-    from scrapy_rep.throttling.fleet import FleetBackend
-    from scrapy_rep.throttling.redis import RedisTurns
+    if settings.pacing is PacedBy.LOCAL:
+        return MemoryBackend(time.monotonic)
+    if settings.store.in_memory:
+        return MemoryBackend(time.monotonic, PROCESS)
+    from scrapy_rep.throttling.fleet import FleetBackend, TurnStore
 
-    return FleetBackend(crawler, RedisTurns(settings.store.redis), time.monotonic)
+    store: TurnStore
+    if settings.store.redis is not None:
+        from scrapy_rep.throttling.redis import RedisTurns
+
+        store = RedisTurns(settings.store.redis)
+    else:
+        from scrapy_rep.throttling.sqlite import SqliteTurns
+
+        store = SqliteTurns(settings.store.file)
+    return FleetBackend(crawler, store, time.monotonic, settings.fleet_size or 0)

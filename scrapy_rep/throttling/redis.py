@@ -6,10 +6,12 @@ live: what delay a site asks for, and how a worker waits.
 =====================  ====================================================================
 key, after the prefix
 =====================  ====================================================================
-``turn:SITE``          when the last request was sent, and the last one before the turn that
+``turn:{SITE}``        when the last request was sent, and the last one before the turn that
                        is held, when somebody was told to ask next, until when the turn is
                        held (ms since the epoch, by Redis' clock), and by which worker
 ``workers``            a sorted set: workers, and when each was heard of last
+``slow:{SITE}``        the delay that its answers ask for (ms)
+``slow``               a hash of these: by site, the delay, and until when it holds
 =====================  ====================================================================
 
 Nothing is reserved: a turn is granted when it is used. The worker that has it says now and
@@ -22,124 +24,184 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-
-from redis.asyncio import Redis
+import time
+from collections.abc import Callable
+from typing import Any
 
 from scrapy_rep.stores.base import StoreError
-from scrapy_rep.stores.redis_client import RedisClient
-from scrapy_rep.stores.redis_lua import SERVER_TIME, TEXT, milliseconds, script
+from scrapy_rep.stores.redis_client import SERVER_TIME, TEXT, RedisClient, milliseconds
 from scrapy_rep.stores.redis_url import RedisUrl
+from scrapy_rep.throttling.turns import KEPT
 
 #: Seconds after which a worker that has not been heard of does not count.
 GONE_AFTER = 30.0
 #: Seconds that nobody is told to wait for longer before asking again.
 LONGEST_WAIT = 60.0
 #: Seconds for which a turn is held after the worker that has it was heard of last.
-HELD_FOR = 30.0
+HELD_FOR = 6.0
 
-# Seconds between two signs of life.
-_BEAT = 10.0
 # Seconds that a site is known for after its last request, or its delay if that is
 # longer: somebody may have a longer one by then.
 _KEPT = 60.0
 
-_SITE = """
+_SITE = f"""
 local function site(key)
   local pattern = '^(%d+) (%d+) (%d+) (%d+) (%x*)$'
   local last, before, ask, till, holder = string.match(text(key, 120) or '', pattern)
+  if not last then return nil, nil, 0, 0, '' end
   return tonumber(last), tonumber(before), tonumber(ask), tonumber(till), holder
 end
-local function keep(key, last, before, ask, till, holder, ms)
+local function keep(key, delay, last, before, ask, till, holder)
   local value = string.format('%.0f %.0f %.0f %.0f %s', last, before, ask, till, holder)
-  redis.call('SET', key, value, 'PX', string.format('%.0f', ms))
+  redis.call('SET', key, value, 'PX', string.format('%.0f', {_KEPT * 1000:.0f} + delay))
 end
+local time, delay, name = now(), tonumber(ARGV[1]), ARGV[2]
+local slow = tonumber(text(KEYS[2], 20) or '') or 0
+delay = math.max(delay, slow)
 """
+# Each returns the time first.
+#
 # Where nothing is known of a site, a request may have been sent just before all was
 # forgotten, and its robots.txt was perhaps fetched just now. What is in the future is
 # from before the clock was set back, or not ours: one delay from now is right whatever
 # it was. Who asks has no request under way, so holds no turn any more.
 _GRANT = f"""
-local workers = redis.pcall('ZCARD', KEYS[2])
-if type(workers) ~= 'number' then workers = 0 end
-local time, delay, name = now(), tonumber(ARGV[1]), ARGV[3]
 local last, before, ask, till, holder = site(KEYS[1])
-if not last then last, before, ask, till, holder = time, time, 0, 0, '' end
-if ARGV[2] ~= '' then last = math.max(last, time - tonumber(ARGV[2])) end
-if last > time then last = time end
-local held = holder ~= name and time < till and till <= time + {HELD_FOR * 1000:.0f}
+last, before = last or time, before or time
+if ARGV[3] ~= '' then last = math.max(last, time - ARGV[3]) end
+last = math.min(last, time)
+local held = holder ~= name and time < till and till <= time + held_for
 if not held then till, holder = 0, '' end
-local kept = {_KEPT * 1000:.0f} + delay
 if not held and last + delay <= time then
-  keep(KEYS[1], time, last, time + delay, time + {HELD_FOR * 1000:.0f}, name, kept)
-  return {{0, workers}}
+  keep(KEYS[1], delay, time, last, time + delay, time + held_for, name)
+  return {{time, 0, 0}}
 end
 -- A request that is under way is over now at the earliest.
 local free = (held and time or last) + delay
 local latest = time + {LONGEST_WAIT * 1000:.0f}
 if ARGV[4] ~= '' and not held then
-  keep(KEYS[1], last, before, ask, till, holder, kept)
-  return {{math.min(free, latest) - time, workers}}
+  keep(KEYS[1], delay, last, before, ask, till, holder)
+  return {{time, math.min(free, latest) - time, 0}}
 end
 -- Each is told another time, or all would ask at once.
 ask = math.min(math.max(ask, free), latest)
-keep(KEYS[1], last, before, ask + delay, till, holder, kept)
-return {{ask - time, workers}}
+keep(KEYS[1], delay, last, before, ask + delay, till, holder)
+return {{time, ask - time, held and 1 or 0}}
 """
-_SENT = f"""
-local time, last, before, ask, till, holder = now(), site(KEYS[1])
-if not last then ask, till, holder = 0, 0, '' end
-if holder == ARGV[2] then till, holder = 0, '' end
-keep(KEYS[1], time, time, ask, till, holder, {_KEPT * 1000:.0f} + tonumber(ARGV[1]))
-return {{0}}
-"""
-_HOLDING = f"""
-local time, last, before, ask, till, holder = now(), site(KEYS[1])
-if holder ~= ARGV[2] then return {{0}} end
-till = time + {HELD_FOR * 1000:.0f}
-keep(KEYS[1], time, before, ask, till, holder, {_KEPT * 1000:.0f} + tonumber(ARGV[1]))
-return {{0}}
-"""
-_UNUSED = f"""
+# The request was over a while ago, if that could not be said at once.
+_SENT = """
 local last, before, ask, till, holder = site(KEYS[1])
-if holder ~= ARGV[2] then return {{0}} end
-keep(KEYS[1], before, before, ask, 0, '', {_KEPT * 1000:.0f} + tonumber(ARGV[1]))
-return {{0}}
+if holder == name then till, holder = 0, '' end
+last = math.max(last or 0, time - ARGV[3])
+keep(KEYS[1], delay, last, last, ask, till, holder)
+return {time}
 """
-_BEATING = f"""
-local time = string.format('%.0f', now())
+_HOLDING = """
+local last, before, ask, till, holder = site(KEYS[1])
+if holder == name then keep(KEYS[1], delay, time, before, ask, time + held_for, holder) end
+return {time}
+"""
+_UNUSED = """
+local last, before, ask, till, holder = site(KEYS[1])
+if holder == name then keep(KEYS[1], delay, before, before, ask, 0, '') end
+return {time}
+"""
+# The rank is by name: it is the same for all, and changes only where workers come or go.
+_BEAT = f"""
+local time = now()
 local added = redis.pcall('ZADD', KEYS[1], time, ARGV[1])
-if type(added) == 'table' and added.err then
+if type(added) == 'table' and string.find(added.err, 'WRONGTYPE') then
   redis.call('DEL', KEYS[1])
-  redis.call('ZADD', KEYS[1], time, ARGV[1])
+  added = redis.pcall('ZADD', KEYS[1], time, ARGV[1])
 end
+-- Not after a write: then Redis would let this one pass, also where it is full.
+if type(added) == 'table' then return added end
 redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', time - {GONE_AFTER * 1000:.0f})
-redis.call('ZREMRANGEBYSCORE', KEYS[1], '(' .. time, '+inf')
+redis.call('ZREMRANGEBYSCORE', KEYS[1], '(' .. string.format('%.0f', time), '+inf')
 redis.call('PEXPIRE', KEYS[1], {2 * GONE_AFTER * 1000:.0f})
-return {{redis.call('ZCARD', KEYS[1])}}
+local names, rank = redis.call('ZRANGE', KEYS[1], 0, -1), 0
+for _, other in ipairs(names) do if other < ARGV[1] then rank = rank + 1 end end
+return {{time, rank, #names}}
+"""
+# For those who ask for a turn.
+_SLOW_HERE = f"""
+local slow = tonumber(ARGV[1])
+if slow > 0 then
+  redis.call('SET', KEYS[2], ARGV[1], 'PX', string.format('%.0f', slow + {KEPT * 1000:.0f}))
+else
+  redis.call('DEL', KEYS[2])
+end
+return {{now()}}
+"""
+# For those who do not: each entry is a delay and until when it holds. The time of the whole is
+# that of the longest. What is of another type is not ours.
+_SLOW = f"""
+local time, delay = now(), tonumber(ARGV[2])
+local ms = delay + {KEPT * 1000:.0f}
+local removed = redis.pcall('HDEL', KEYS[1], ARGV[1])
+if type(removed) == 'table' and string.find(removed.err, 'WRONGTYPE') then
+  redis.call('DEL', KEYS[1])
+end
+if delay > 0 then
+  redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f %.0f', delay, time + ms))
+  if redis.call('PTTL', KEYS[1]) < ms then
+    redis.call('PEXPIRE', KEYS[1], string.format('%.0f', ms))
+  end
+end
+return {{time}}
+"""
+_SLOWED = """
+local time = now()
+local found, all = {time}, redis.pcall('HGETALL', KEYS[1])
+if all.err then all = {} end
+for i = 1, #all, 2 do
+  local delay, till = string.match(all[i + 1], '^(%d+) (%d+)$')
+  if till and time < tonumber(till) then
+    found[#found + 1] = all[i]
+    found[#found + 1] = tonumber(delay)
+  else
+    redis.call('HDEL', KEYS[1], all[i])
+  end
+end
+return found
 """
 
 
 class RedisTurns:
     """Grants turns to the workers that share the Redis of *url*.
 
-    *server_time* is Lua for the time that all go by. Methods raise
-    :exc:`~.base.StoreError`, at once for as long as Redis does not work: then a
-    worker that keeps :attr:`workers` times the delay by itself keeps the delay
-    of the fleet.
+    *server_time* is Lua for the time that all go by. A turn is held for *held_for* seconds
+    after the worker that has it was heard of last. Methods raise
+    :exc:`~.base.StoreError`, at once for as long as Redis does not work.
     """
 
-    def __init__(self, url: RedisUrl, server_time: str = SERVER_TIME) -> None:
-        self._prefix = url.prefix
-        self._workers_key = f"{url.prefix}workers"
-        self._lua = server_time + TEXT + _SITE
-        self._name = secrets.token_hex(8)
-        self._workers = 1
-        self._client = RedisClient(url, self._beat, greet_every=_BEAT)
+    name = "Redis"
 
-    @property
-    def workers(self) -> int:
-        """How many workers there were when Redis was asked last, this one included."""
-        return self._workers
+    def __init__(
+        self,
+        url: RedisUrl,
+        server_time: str = SERVER_TIME,
+        clock: Callable[[], float] = time.monotonic,
+        held_for: float = HELD_FOR,
+    ) -> None:
+        self._prefix = url.prefix
+        self._roster = f"{url.prefix}workers"
+        self._slow_key = f"{url.prefix}slow"
+        self._lua = f"{server_time}{TEXT}local held_for = {milliseconds(held_for)}\n"
+        self._clock = clock
+        self._name = secrets.token_hex(8)
+        #: How many workers there were when Redis was asked last, this one included; 0 if
+        #: Redis has never been reached.
+        self.workers = 0
+        #: How many of them come before this one, in an order that is the same for all.
+        self.rank: int | None = None
+        #: Whether another worker had the turn when :meth:`grant` returned last.
+        self.is_held = False
+        self._client = RedisClient(url, self._beat, self._beat, clock)
+
+    def now(self) -> float:
+        """The time by Redis' clock, as far as it is known."""
+        return self._clock() + self._client.ahead
 
     async def start(self) -> None:
         """Be one of the :attr:`workers` from now on."""
@@ -156,15 +218,11 @@ class RedisTurns:
         request, where it knows: Redis may have forgotten, or not have been told. *told*:
         this is asked when it was told to, so it goes before those who ask for the first time.
         """
-        arguments = (
-            milliseconds(delay),
-            "" if since is None else milliseconds(since),
-            self._name,
-            "told" if told else "",
+        ago = "" if since is None else milliseconds(since)
+        wait, is_held = await self._say(
+            _GRANT, site, delay, self._name, ago, "told" if told else ""
         )
-        keys = [self._key(site), self._workers_key]
-        wait, workers = await self._client.run(script(self._lua + _GRANT, keys, *arguments))
-        self._workers = max(int(workers), 1)
+        self.is_held = bool(is_held)
         return float(wait) / 1000
 
     async def hold(self, site: str, delay: float) -> None:
@@ -175,35 +233,47 @@ class RedisTurns:
         """We give our turn back, and have sent nothing: the next turn is at once."""
         await self._say(_UNUSED, site, delay, self._name)
 
-    async def over(self, site: str, delay: float) -> None:
-        """The request of our turn is over: the next turn is *delay* seconds later."""
-        await self._say(_SENT, site, delay, self._name)
+    async def over(self, site: str, delay: float, ago: float = 0.0) -> None:
+        """The request of our turn is over, since *ago* seconds: the next turn is *delay* later."""
+        await self._say(_SENT, site, delay, self._name, milliseconds(ago))
 
-    async def sent(self, site: str, delay: float) -> None:
-        """A request has been sent that nobody was asked about.
+    async def sent(self, site: str, delay: float, ago: float = 0.0) -> None:
+        """A request that nobody was asked about is over, since *ago* seconds.
 
         The next turn is *delay* seconds later at the earliest; who has one keeps it.
         """
-        await self._say(_SENT, site, delay, "")
+        await self._say(_SENT, site, delay, "", milliseconds(ago))
+
+    async def slow(self, site: str, delay: float) -> None:
+        """All workers are to leave *delay* at *site*, by what it has answered; 0: no more."""
+        arguments = (site, milliseconds(delay))
+        await self._client.script(self._lua + _SLOW_HERE, self._keys(site), milliseconds(delay))
+        await self._client.script(self._lua + _SLOW, [self._slow_key], *arguments)
+
+    async def slowed(self) -> dict[str, float]:
+        """The delay of each site that is slow."""
+        found = await self._client.script(self._lua + _SLOWED, [self._slow_key])
+        sites = (site.decode("utf-8", "replace") for site in found[::2])
+        return dict(zip(sites, (int(delay) / 1000 for delay in found[1::2]), strict=True))
 
     async def close(self) -> None:
         """Close the connections, and do not count as a worker any more."""
         if self._client.is_open:
             with contextlib.suppress(StoreError):
-                await self._client.run(self._leave)
+                await self._client.run(lambda redis: redis.zrem(self._roster, self._name))
         await self._client.close()
 
-    async def _beat(self, redis: Redis) -> None:
+    async def _beat(self, redis: Any) -> None:
         """Be counted, and count."""
-        (workers,) = await script(self._lua + _BEATING, [self._workers_key], self._name)(redis)
-        self._workers = int(workers)
+        lua = self._lua + _BEAT
+        found = await self._client.evaluate(redis, lua, [self._roster], self._name)
+        self.rank, self.workers = found
 
-    async def _say(self, lua: str, site: str, delay: float, holder: str) -> None:
-        arguments = (milliseconds(delay), holder)
-        await self._client.run(script(self._lua + lua, [self._key(site)], *arguments))
+    async def _say(
+        self, lua: str, site: str, delay: float, holder: str, *more: str | int
+    ) -> list[Any]:
+        arguments = (milliseconds(delay), holder, *more)
+        return await self._client.script(self._lua + _SITE + lua, self._keys(site), *arguments)
 
-    def _key(self, site: str) -> str:
-        return f"{self._prefix}turn:{site}"
-
-    async def _leave(self, redis: Redis) -> None:
-        await redis.zrem(self._workers_key, self._name)
+    def _keys(self, site: str) -> list[str]:
+        return [f"{self._prefix}{kind}:{{{site}}}" for kind in ("turn", "slow")]

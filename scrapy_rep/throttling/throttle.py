@@ -90,11 +90,20 @@ class _Waiter:
     goes_between: bool
 
 
+@dataclass(slots=True)
+class Spent:
+    """What a site has cost: how many requests took turns, and for how many seconds they did."""
+
+    requests: int = 0
+    seconds: float = 0.0
+
+
 @dataclass(slots=True, eq=False)
 class _Site:
-    """A site at which requests wait, or one has the turn."""
+    """A site at which requests wait, or one has the turn, since *began*."""
 
     name: str
+    began: float
     state: State = State.COOLING
     holder: _Waiter | None = None
     called_at: float = 0.0
@@ -145,10 +154,11 @@ class Throttle:
         self._max_sites = max_sites
         self._delays: dict[str, float] = {}
         self._sites: dict[str, _Site] = {}
-        #: Requests that the downloader has, also those to sites without a delay.
-        self._sent: dict[str, set[Any]] = {}
+        #: Requests that the downloader has, and since when, also those to sites without a delay.
+        self._sent: dict[str, dict[Any, float]] = {}
         #: When the last request to each site left the downloader.
         self._left_at: OrderedDict[str, float] = OrderedDict()
+        self._spent: dict[str, Spent] = {}
         # A request that loses its turn to a fetch gets its old place in the queue.
         self._arrivals: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
         self._arrival = count()
@@ -158,6 +168,22 @@ class Throttle:
     def delay(self, site: str) -> float:
         """The seconds between two requests to *site*; 0 where it is not throttled."""
         return self._delays.get(site, 0.0)
+
+    def note(self, site: str, seconds: float) -> None:
+        """The last request to *site* was so many *seconds* ago, or it was a later one."""
+        if seconds > self._remember:
+            return
+        now = self._clock()
+        self._left_at[site] = max(now - seconds, self._left_at.get(site, 0.0))
+        self._left_at.move_to_end(site)
+        oldest = next(iter(self._left_at))
+        while self._left_at[oldest] < now - self._remember or len(self._left_at) > self._max_sites:
+            del self._left_at[oldest]
+            oldest = next(iter(self._left_at))
+
+    def waiting(self, site: str) -> int:
+        """How many requests to *site* wait for their turn."""
+        return len(self._sites[site].waiting) if site in self._sites else 0
 
     def is_in_use(self, site: str) -> bool:
         """Whether a request to *site* waits, or has the turn."""
@@ -181,8 +207,7 @@ class Throttle:
 
     def _release(self, here: _Site, delay: float) -> None:
         """Let all who wait go on: the site asks for no *delay* any more."""
-        del self._sites[here.name]
-        here.stop_timer()
+        self._remove(here)
         if here.holder is not None:
             self._backend.ended(here.name, delay, sent=here.state is State.SENT)
         for turn, _ in sorted(here.waiting.items(), key=lambda item: item[1].order):
@@ -213,7 +238,7 @@ class Throttle:
         here = self._sites.get(site)
         is_new = here is None
         if here is None:
-            here = self._sites[site] = _Site(site)
+            here = self._sites[site] = _Site(site, self._clock())
         order = (not is_fetch, -priority, self._arrivals.setdefault(request, next(self._arrival)))
         waiter = _Waiter(request, order, is_fetch, is_fetch or is_components)
         if is_fetch and here.state is State.CALLED:
@@ -239,21 +264,19 @@ class Throttle:
     def reached(self, site: str, request: Any) -> None:
         """The downloader has *request*, which may wait there in the queue of its slot."""
         self._hears_all = _always
-        self._sent.setdefault(site, set()).add(request)
+        self._sent.setdefault(site, {})[request] = self._clock()
         here = self._sites.get(site)
         if here is not None and (here.state in _AT_REST or here.is_held_by(request)):
             self._rest(here)
 
     def left(self, site: str, request: Any) -> None:
         """*request*, which was sent, has left the downloader."""
-        requests = self._sent.get(site, set())
-        requests.discard(request)
-        if not requests:
-            self._sent.pop(site, None)
-        self._note(site)
+        self.unsent(site, request)
+        self.note(site, 0.0)
         here, delay = self._sites.get(site), self.delay(site)
         if here is not None and here.is_held_by(request):
             here.holder = None
+            self._spent.setdefault(site, Spent()).requests += 1
             self._backend.ended(site, delay, sent=True)
         elif delay:
             self._backend.sent_without_turn(site, delay)
@@ -265,6 +288,17 @@ class Throttle:
             # Should that not be sent, the next one has to wait.
             here.ask_at = self._clock() + delay
 
+    def sent_at(self, site: str, request: Any) -> float:
+        """When the downloader got *request*; now, if it does not have it."""
+        return self._sent.get(site, {}).get(request, self._clock())
+
+    def unsent(self, site: str, request: Any) -> None:
+        """The downloader has *request* no longer."""
+        requests = self._sent.get(site, {})
+        requests.pop(request, None)
+        if not requests:
+            self._sent.pop(site, None)
+
     def may_be_gone(self, site: str, request: Any) -> None:
         """Look at once whether *request* has left without having been sent."""
         here = self._sites.get(site)
@@ -272,25 +306,31 @@ class Throttle:
             self._look(here)
 
     def close(self) -> None:
-        """Do nothing more by the time alone."""
-        for here in self._sites.values():
-            here.stop_timer()
+        """Give back the turns that are left, and do nothing more by the time alone."""
+        for here in list(self._sites.values()):
+            self._remove(here)
+            if here.holder is not None:
+                sent = here.state is State.SENT
+                self._backend.ended(here.name, self.delay(here.name), sent=sent)
+
+    def slowest(self, number: int) -> list[tuple[str, Spent]]:
+        """The sites at which requests waited or were under way for longest."""
+        ranked = sorted(self._spent.items(), key=lambda item: -item[1].seconds)
+        return ranked[:number]
+
+    def _remove(self, here: _Site) -> None:
+        """No request waits at a site any more."""
+        here.stop_timer()
+        del self._sites[here.name]
+        self._spent.setdefault(here.name, Spent()).seconds += self._clock() - here.began
+        if len(self._spent) > self._max_sites:
+            self._spent = dict(self.slowest(self._max_sites // 2))
 
     def _leave(self, here: _Site, turn: Deferred[None]) -> None:
         """*turn* is not waited for any more."""
         del here.waiting[turn]
         if self._sites.get(here.name) is here and here.state in _AT_REST and not here.waiting:
             self._rest(here)
-
-    def _note(self, site: str) -> None:
-        """A request has left the downloader now."""
-        now = self._clock()
-        self._left_at[site] = now
-        self._left_at.move_to_end(site)
-        oldest = next(iter(self._left_at))
-        while self._left_at[oldest] < now - self._remember or len(self._left_at) > self._max_sites:
-            del self._left_at[oldest]
-            oldest = next(iter(self._left_at))
 
     # -- transitions ----------------------------------------------------------------
 
@@ -306,7 +346,7 @@ class Throttle:
         """No request is to go on now: ask for the next turn when the site is free."""
         here.stop_timer()
         if not here.waiting and here.holder is None:
-            del self._sites[here.name]
+            self._remove(here)
         elif here.name in self._sent:
             here.state = State.SENT
             self._after(here, _SENT_LOOK, self._look_for_lost)

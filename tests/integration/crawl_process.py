@@ -26,7 +26,7 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from scrapy_rep import RepMiddleware, RobotsForbidden, RobotsTxt
-from scrapy_rep.stores import sqlite
+from scrapy_rep.stores import sqlite_file
 from scrapy_rep.stores.base import pause
 
 # Loop set-ups by name: settings that make them.
@@ -270,7 +270,7 @@ def main() -> None:
         **job.get("settings", {}),
     }
     if job["is_patient"]:
-        sqlite.BUSY_TIMEOUT = 30.0
+        sqlite_file.BUSY_TIMEOUT = 30.0
     make = CrawlerProcess if "TWISTED_REACTOR" in setup else AsyncCrawlerProcess
     if limit := job["file_limit"]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))

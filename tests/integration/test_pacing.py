@@ -498,7 +498,9 @@ async def test_what_is_capped_is_said_once(
 
     with caplog.at_level(logging.INFO, "scrapy_rep"):
         crawler = await crawl(script, {"REP_CRAWL_DELAY_MAX": 0.05})
-    (said,) = [record for record in caplog.records if record.name == "scrapy_rep.throttling.pacing"]
+    (said,) = [
+        record for record in caplog.records if record.name == "scrapy_rep.throttling.pace_log"
+    ]
     assert said.levelno == logging.INFO
     assert said.getMessage() == (
         f"{one.url}/robots.txt asks for 100 s between two requests, and gets 0.05 s "

@@ -18,7 +18,8 @@ from scrapy_rep import Verdict
 from scrapy_rep.cli.servers import Asked, LoopbackServers, Site, http_response
 from scrapy_rep.policies.cache import steady
 from scrapy_rep.rep.parsing.urls import Origin
-from scrapy_rep.stores.sqlite import MIGRATIONS, SqliteStore
+from scrapy_rep.stores.sqlite import SqliteStore
+from scrapy_rep.stores.sqlite_file import MIGRATIONS
 from tests.integration.crawling import RULES, Crawl, Job, ok, pages, site
 from tests.integration.test_in_process import HOUR, NOON, ScriptedSpider, crawl, robots_count
 from tests.stores.examples import change, is_whole, look, run

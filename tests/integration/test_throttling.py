@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,9 @@ from scrapy.crawler import CrawlerRunner
 from scrapy.exceptions import CloseSpider, IgnoreRequest
 from scrapy.http import HtmlResponse, Response
 
+from scrapy_rep import Origin
 from scrapy_rep.cli.servers import LoopbackServers, Site
+from scrapy_rep.stores.sqlite import SqliteStore
 from tests.conditions import until
 from tests.integration.crawling import ok, site
 from tests.integration.test_in_process import stat
@@ -143,6 +146,19 @@ class PagesSpider(scrapy.Spider):
 SLOW = {"REP_CRAWL_DELAY_MAX": 1000}
 
 
+async def age(one: Site, path: Path) -> None:
+    """Have the robots.txt in the store be one of an hour ago: the first page need not wait."""
+    store = SqliteStore(path / "robots.sqlite")
+    entry = await store.read(Origin.of(one.url))
+    assert entry is not None
+    assert entry.copy is not None
+    before = entry.copy.confirmed_at - 3600
+    await store.delete(entry.origin)
+    copy = replace(entry.copy, fetched_at=before, confirmed_at=before)
+    await store.write(replace(entry, copy=copy))
+    await store.close()
+
+
 async def forty(one: Site, path: Path, settings: dict[str, Any]) -> Any:
     store = {"REP_STORE": f"sqlite:///{path / 'robots.sqlite'}"}
     crawler = await crawl(PagesSpider, SLOW | store | settings, base=one.url)
@@ -157,8 +173,8 @@ async def test_requests_that_are_not_sent_take_no_delay(
 ) -> None:
     one = servers.serve(site(asking("Crawl-delay: 900")))
     own = {"DOWNLOADER_MIDDLEWARES": {middleware: 900}}
-    # Only now is the robots.txt stored: the first page need not wait until it is long ago.
     await forty(one, tmp_path, own | {"REP_CRAWL_DELAY": False})
+    await age(one, tmp_path)
     crawler = await forty(one, tmp_path, own)
     assert one.targets() == ["/robots.txt"]
     assert stat(crawler, "robotstxt/paced_count") == 1
@@ -172,6 +188,7 @@ async def test_pages_from_scrapys_cache_take_no_delay(
     own = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path / "cache")}
     await forty(one, tmp_path, own | {"REP_CRAWL_DELAY": False})
     assert len(one.asked) == 41
+    await age(one, tmp_path)
     crawler = await forty(one, tmp_path, own)
     assert len(one.asked) == 41
     assert stat(crawler, "robotstxt/paced_count") == 1

@@ -1,7 +1,7 @@
 """Change what decides in thousands of ways, and say which changes no test notices.
 
 That is ``scrapy_rep/rep/``, and the parts of the Scrapy side that do no I/O: the states of
-the policy cache and of the throttle, redirects, headers, policies in memory, held requests.
+the policy cache and of the throttle, redirects, headers and the policies in memory.
 
 ``python -m tests.mutation`` is for all files, ``python -m tests.mutation lines urls`` for
 some. mutmut makes the changes, as functions beside those of the package, in a copy of it
@@ -35,12 +35,13 @@ _FILES = [
     *sorted(Path("scrapy_rep", "rep").rglob("*.py")),
     *(Path("scrapy_rep", "policies", f"{name}.py") for name in ("states", "memory", "redirects")),
     Path("scrapy_rep", "policies", "headers.py"),
-    Path("scrapy_rep", "throttling", "throttle.py"),
+    *(Path("scrapy_rep", "throttling", f"{name}.py") for name in ("throttle", "turns", "backoff")),
     # Not returns.py: signals look at the arguments of what they call, which mutmut hides.
     *(Path("scrapy_rep", "holding", f"{name}.py") for name in ("concurrency", "hold_queue")),
 ]
 # Their tests need neither a crawl nor a reactor.
-_TESTS = ["tests/rep", "tests/throttling/test_throttle.py"]
+_TESTS = ["tests/rep"]
+_TESTS += [f"tests/throttling/test_{name}.py" for name in ("throttle", "turns", "backoff")]
 _TESTS += [
     f"tests/policies/test_{name}.py" for name in ("states", "memory", "redirects", "headers")
 ]

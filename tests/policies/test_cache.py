@@ -29,7 +29,7 @@ from scrapy_rep.rep.dialects import Access
 from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.policy import Policy
 from scrapy_rep.settings import RepSettings
-from scrapy_rep.stores.base import Claim, Lease, pause
+from scrapy_rep.stores.base import Claim, Lease, encode, pause
 from scrapy_rep.stores.memory import MemoryStore
 from tests.policy_examples import NOON
 
@@ -121,6 +121,14 @@ class SlowStore(MemoryStore):
 
     async def close(self) -> None:
         self.calls.append("close")
+
+    def put(self, entry: CacheEntry) -> None:
+        """Know *entry*, from now on."""
+        self._values[entry.origin] = encode(entry)
+
+    def get(self, origin: Origin) -> CacheEntry | None:
+        """What is known of *origin*."""
+        return self._get(origin)
 
     @property
     def is_leased(self) -> bool:

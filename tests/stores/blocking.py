@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from scrapy_rep.rep.caching.cache_entry import CacheEntry
 from scrapy_rep.rep.parsing.urls import Origin
-from scrapy_rep.stores.base import Claim, Lease, Store
+from scrapy_rep.stores.base import MAX_LEASE, Claim, Lease, Store
 from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.redis_url import parse_url
 from tests.stores.examples import Clock
@@ -78,9 +78,6 @@ class BlockingStore:
         for origin in self._run(listed()):
             yield origin
 
-    async def prune(self) -> int:
-        return self._run(self._store.prune())
-
     async def close(self) -> None:
         self._run(self._store.close())
 
@@ -104,11 +101,8 @@ class SharedClock(Clock):
         self._now = now
         self._redis.set("test:now", round(now * 1000))
 
-    async def wait(self, told: asyncio.Future[None], seconds: float) -> None:
-        """Wait for *seconds*, in no time."""
-        await self.pause(seconds)
-
 
 def redis_store(server: RedisServer, clock: SharedClock) -> RedisStore:
-    """A store in *server*, where it is as late as *clock* says."""
-    return RedisStore(parse_url(server.patient_url), clock, clock.wait, SharedClock.LUA)
+    """A store in *server*, where it is as late as *clock* says; its leases are not renewed."""
+    url = parse_url(server.patient_url)
+    return RedisStore(url, clock, clock.pause, SharedClock.LUA, lease_kept_for=MAX_LEASE)

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from scrapy_rep.rep.caching.cache_entry import CacheEntry
-from scrapy_rep.stores import sqlite
+from scrapy_rep.stores import sqlite_file
 from scrapy_rep.stores.base import Store, StoreError
 from scrapy_rep.stores.circuit_breaker import CircuitBreaker
 from scrapy_rep.stores.redis import RedisStore
@@ -134,7 +134,7 @@ def wrong_with(path: Path, clock: Clock, kept: dict[int, int]) -> list[str]:
 
 def be_patient() -> None:
     """Wait for who holds a lock on a busy machine, who is slow and does not hang."""
-    sqlite.BUSY_TIMEOUT = 30.0
+    sqlite_file.BUSY_TIMEOUT = 30.0
 
 
 @contextlib.contextmanager
@@ -224,6 +224,7 @@ def race(directory: str, origins: str) -> list[int]:
     path = Path(directory, "robots.sqlite")
     granted: Counter[int] = Counter()
     pipes = []
+    end, all_done = os.pipe()
     start = time.time() + 0.3
     for _ in range(2):
         hear, tell = os.pipe()
@@ -236,13 +237,18 @@ def race(directory: str, origins: str) -> list[int]:
                     pass
                 if run(store.claim(origin(about), LEASE)).lease is not None:
                     mine.append(about)
-            os.write(tell, json.dumps(mine).encode())
+            os.write(tell, json.dumps(mine).encode() + b"\n")
+            # The leases of a dead process are free.
+            os.close(all_done)
+            os.read(end, 1)
 
         pipes.append((in_child(claim_all), hear))
         os.close(tell)
-    for child, hear in pipes:
+    for _, hear in pipes:
         with os.fdopen(hear) as lines:
-            granted.update(json.loads(lines.read()))
+            granted.update(json.loads(lines.readline()))
+    os.close(all_done)
+    for child, _ in pipes:
         os.waitpid(child, 0)
     return [granted[about] for about in range(int(origins))]
 

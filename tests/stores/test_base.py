@@ -171,7 +171,7 @@ def test_an_old_value_is_still_read() -> None:
     # As version 1 wrote it; a version that cannot read it needs another magic.
     line = (
         b'["https://host0.example",["https://host0.example/robots.txt",200,34,0,null,'
-        b'"status 200",[["etag","\\"1\\""]],false,1800000000.0,1800000000.0],null]'
+        b'"status 200",[["etag","\\"1\\""]],false,[],"",1800000000.0,1800000000.0],null]'
     )
     assert decode(origin(), value(line, b"User-agent: *\nDisallow: /private/\n")) == entry()
 
@@ -191,7 +191,7 @@ def test_an_old_value_is_still_read() -> None:
 def test_fields_that_are_not_of_a_chain_of_redirects(more: list[Any]) -> None:
     head = head_of(encode(entry()))
     *result, fetched_at, confirmed_at = head[1]
-    head[1] = [*result, *more, fetched_at, confirmed_at]
+    head[1] = [*result[:-2], *more, fetched_at, confirmed_at]
     refused(value(head, b"User-agent: *\nDisallow: /private/\n"))
 
 

@@ -11,7 +11,7 @@ from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
 from scrapy_rep.rep.parsing.urls import Origin
-from scrapy_rep.stores.base import KEPT_FOR, MAX_BODIES, MAX_LEASE, Lease, Store
+from scrapy_rep.stores.base import MAX_BODIES, MAX_LEASE, Lease, Store
 from scrapy_rep.stores.circuit_breaker import CircuitBreaker
 from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.stores.sqlite import SqliteStore
@@ -68,7 +68,6 @@ def test_nothing_is_known_at_first(store: Store) -> None:
     assert run_all(store.origins()) == []
     assert run(store.delete(origin())) is False
     assert run(store.clear()) == 0
-    assert run(store.prune()) == 0
 
 
 def test_what_is_written_is_read(store: Store) -> None:
@@ -208,19 +207,6 @@ def test_odd_hosts(store: Store, host: str) -> None:
     run(store.write(entry(), claim.lease))
     run(store.release(claim.lease))
     assert run(store.read(odd)) is None
-
-
-def test_pruning(kind: str, store: Store, clock: Clock) -> None:
-    if kind == "redis":
-        pytest.skip("Redis forgets by itself, see test_redis.py")
-    run(store.write(entry(1, clock.now)))
-    run(store.write(outage(2, at=clock.now + 40 * DAY, since=clock.now)))
-    clock.now += KEPT_FOR + 1
-    lease_on(store, 1)
-    assert run(store.prune()) == 1
-    # An outage is old when the last attempt is, not the first.
-    assert run_all(store.origins()) == [origin(2)]
-    assert run(store.claim(origin(1), LEASE)).lease is None
 
 
 def test_no_news_to_wait_for(store: Store, clock: Clock) -> None:

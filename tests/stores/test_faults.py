@@ -25,7 +25,8 @@ from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.stores.base import StoreError
 from scrapy_rep.stores.circuit_breaker import CircuitBreaker
 from scrapy_rep.stores.open import StoreSpec, open_store_with_breaker
-from scrapy_rep.stores.sqlite import MIGRATIONS, SqliteStore
+from scrapy_rep.stores.sqlite import SqliteStore
+from scrapy_rep.stores.sqlite_file import MIGRATIONS
 from tests.stores.examples import HOUR, Clock, change, entry, is_whole, look, origin, run, run_all
 from tests.stores.redis_server import RedisServer
 
@@ -128,7 +129,8 @@ def test_two_claim_at_once(tmp_path: Path) -> None:
     assert process("race", tmp_path, 200) == [1] * 200
 
 
-def test_the_lease_of_a_holder_that_is_gone_expires(path: Path, clock: Clock) -> None:
+def claim_and_die(path: Path) -> None:
+    """Claim the first origin in a process that ends with the lease in hand."""
     code = (
         "import os, sys\n"
         "from scrapy_rep.stores.sqlite import SqliteStore\n"
@@ -142,6 +144,21 @@ def test_the_lease_of_a_holder_that_is_gone_expires(path: Path, clock: Clock) ->
         env=os.environ | {"PYTHONPATH": str(ROOT)},
         check=False,
     )
+
+
+@needs_posix
+def test_the_lease_of_a_process_that_died_is_free_at_once(path: Path, clock: Clock) -> None:
+    claim_and_die(path)
+    store = SqliteStore(path, clock, clock.pause)
+    run(store.wait_for_update(origin(), 100))
+    assert clock.pauses == 0
+    assert run(store.claim(origin(), LEASE)).lease is not None
+
+
+def test_a_lease_expires_whose_holder_is_out_of_sight(path: Path, clock: Clock) -> None:
+    claim_and_die(path)
+    # As of a process in another container.
+    change(path, "UPDATE leases SET token = 'a 1 2 elsewhere'")
     store = SqliteStore(path, clock, clock.pause)
     assert run(store.claim(origin(), LEASE)).lease is None
     run(store.wait_for_update(origin(), 100))
@@ -577,7 +594,6 @@ def test_the_clock_is_set_back_an_hour(path: Path, clock: Clock) -> None:
     assert claim.entry is not None
     run(store.write(entry(0, clock.now), claim.lease))
     assert run(store.read(origin(0))) == entry(0, clock.now)
-    assert run(store.prune()) == 0
 
 
 # -- other programs -------------------------------------------------------------

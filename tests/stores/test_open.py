@@ -79,7 +79,9 @@ def test_the_data_directory_of_a_project(tmp_path: Path, monkeypatch: pytest.Mon
         *["redis://host?foo=1", "redis://host?max_connections=x", "redis://host?prefix="],
         *["redis://host?prefix=%C3%A9", "redis://host?socket_timeout=0"],
         *["redis://host?socket_timeout=x", "redis+sentinel://a,b", "redis+sentinel://a,/main"],
-        "redis+sentinel:///main",
+        *["redis+sentinel:///main", "redis+cluster://", "redis+cluster://a/3", "redis+x://a"],
+        *["redis+cluster://a,,b", "redisx://a", "redisx+cluster://a"],
+        *["redis://host?prefix={a}", "redis+cluster://a?foo=1"],
     ],
 )
 def test_redis_urls_that_make_no_sense(value: str) -> None:

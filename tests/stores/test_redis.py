@@ -19,19 +19,19 @@ from redis import Redis
 
 from scrapy_rep.rep.caching.cache_entry import CacheEntry
 from scrapy_rep.stores.base import KEPT_FOR, StoreError, encode, time_of
-from scrapy_rep.stores.redis import MAX_VALUE, RedisStore
+from scrapy_rep.stores.redis import LEASE_KEPT_FOR, MAX_VALUE, RedisStore
 from scrapy_rep.stores.redis_url import parse_url
+from scrapy_rep.throttling.redis import RedisTurns
 from tests.conditions import until
 from tests.stores.blocking import LoopInThread
 from tests.stores.examples import HOUR, entry, origin, outage
-from tests.stores.redis_server import RedisServer
+from tests.stores.redis_server import RedisCluster, RedisServer
 
 ROOT = Path(__file__).parents[2]
 LEASE = 30.0
-KEY = "scrapy-rep:entry:https://host0.example"
-LEASE_KEY = "scrapy-rep:lease:https://host0.example"
-CHANNEL = "scrapy-rep:news:https://host0.example"
-#: Seconds after which a lease is in force still, and somebody who was told has come back.
+KEY = "scrapy-rep:entry:{https://host0.example}"
+LEASE_KEY = "scrapy-rep:lease:{https://host0.example}"
+#: Seconds after which a lease would be in force still, and who waited has come back.
 SOON = 20.0
 
 Test = Callable[[RedisStore, RedisStore], Awaitable[None]]
@@ -41,7 +41,7 @@ Test = Callable[[RedisStore, RedisStore], Awaitable[None]]
 async def store_in(
     server: RedisServer, options: str = "", clock: Callable[[], float] = time.time
 ) -> AsyncIterator[RedisStore]:
-    store = RedisStore(parse_url(server.patient_url + options), clock)
+    store = RedisStore(parse_url(server.patient_url + options), clock, asyncio.sleep)
     try:
         yield store
     finally:
@@ -83,7 +83,7 @@ def test_all_keys_end_by_themselves(fresh_redis: RedisServer, client: Redis, do:
     assert left[KEY.replace("host0", "host1").encode()] == pytest.approx(
         KEPT_FOR - 10 * 86400, abs=60
     )
-    assert left[LEASE_KEY.replace("host0", "host2").encode()] == pytest.approx(LEASE, abs=10)
+    assert left[LEASE_KEY.replace("host0", "host2").encode()] <= LEASE_KEPT_FOR
     assert all(seconds > 0 for seconds in left.values())
 
 
@@ -151,94 +151,41 @@ def test_more_origins_than_a_page(fresh_redis: RedisServer, do: Do) -> None:
     do(scenario())
 
 
-# -- news -------------------------------------------------------------------------
-
-
-def calls(client: Redis) -> int:
-    stats = client.info("commandstats")
-    return sum(stats.get(f"cmdstat_{name}", {"calls": 0})["calls"] for name in ("evalsha", "get"))
-
-
-async def nothing_is_asked(client: Redis) -> None:
-    """Return when there is a while in which nobody asks Redis for anything."""
-    deadline = time.monotonic() + SOON
-    before = -1
-    while (now := calls(client)) != before:
-        assert time.monotonic() < deadline, "somebody asks again and again"
-        before = now
-        await asyncio.sleep(1)
+# -- leases -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("end", ["write", "release"])
-def test_whoever_waits_is_told(fresh_redis: RedisServer, client: Redis, do: Do, end: str) -> None:
+def test_who_waits_goes_on_when_the_fetch_has_ended(
+    fresh_redis: RedisServer, do: Do, end: str
+) -> None:
     async def scenario() -> None:
         async with store_in(fresh_redis) as ours, store_in(fresh_redis) as theirs:
             lease = (await theirs.claim(origin(), LEASE)).lease
             assert lease is not None
-            waiting = asyncio.create_task(ours.wait_for_update(origin(), LEASE))
+            waiting = [asyncio.create_task(ours.wait_for_update(origin(), LEASE)) for _ in range(9)]
             # Nobody fetches this one.
             await asyncio.wait_for(ours.wait_for_update(origin(1), LEASE), SOON)
-            await until(lambda: fresh_redis.listeners(CHANNEL) == 1)
-            await nothing_is_asked(client)
-            assert not waiting.done()
+            assert not any(each.done() for each in waiting)
             await (theirs.write(now_facts(), lease) if end == "write" else theirs.release(lease))
-            await asyncio.wait_for(waiting, SOON)
+            await asyncio.wait_for(asyncio.gather(*waiting), SOON)
             known = await ours.read(origin())
             assert (known is not None) == (end == "write")
 
     do(scenario())
 
 
-def test_many_wait_for_many(fresh_redis: RedisServer, client: Redis, do: Do) -> None:
-    async def scenario() -> None:
-        async with store_in(fresh_redis) as ours, store_in(fresh_redis) as theirs:
-            for _ in range(3):
-                claims = [await theirs.claim(origin(number), LEASE) for number in range(40)]
-                waiting = [
-                    asyncio.create_task(ours.wait_for_update(origin(n), LEASE)) for n in range(40)
-                ]
-                # Some have begun to wait, some have not.
-                await asyncio.sleep(0.02)
-                for claim in claims:
-                    assert claim.lease is not None
-                    await theirs.release(claim.lease)
-                await asyncio.wait_for(asyncio.gather(*waiting), SOON)
-            # Nothing that is not waited for is listened to.
-            await until(lambda: client.pubsub_channels() == [b"scrapy-rep:idle"])
-
-    do(scenario())
-
-
-async def waiting_for_news(server: RedisServer, store: RedisStore) -> asyncio.Task[None]:
-    """Somebody who waits until the first origin is fetched."""
-    await store.claim(origin(), LEASE)
-    waiting = asyncio.create_task(store.wait_for_update(origin(), LEASE))
-    await until(lambda: server.listeners(CHANNEL) == 1)
-    return waiting
-
-
-def test_waiting_can_be_given_up(fresh_redis: RedisServer, client: Redis, do: Do) -> None:
-    async def scenario() -> None:
-        async with store_in(fresh_redis) as store:
-            waiting = await waiting_for_news(fresh_redis, store)
-            waiting.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await waiting
-            await until(lambda: client.pubsub_channels() == [b"scrapy-rep:idle"])
-            await store.read(origin())
-
-    do(scenario())
-
-
-def test_closed_when_waiting_has_just_been_given_up(
+def test_waiting_can_be_given_up(
     fresh_redis: RedisServer, do: Do, recwarn: pytest.WarningsRecorder
 ) -> None:
     async def scenario() -> None:
         async with store_in(fresh_redis) as store:
-            waiting = await waiting_for_news(fresh_redis, store)
+            await store.claim(origin(), LEASE)
+            waiting = asyncio.create_task(store.wait_for_update(origin(), LEASE))
+            await asyncio.sleep(0.02)
             waiting.cancel()
-            # It ends, and what it leaves to do has not begun.
-            await asyncio.sleep(0)
+            with pytest.raises(asyncio.CancelledError):
+                await waiting
+            await store.read(origin())
 
     do(scenario())
     gc.collect()
@@ -246,14 +193,49 @@ def test_closed_when_waiting_has_just_been_given_up(
     assert [str(warning.message) for warning in recwarn] == []
 
 
-def test_the_lease_of_a_holder_that_is_gone_expires(fresh_redis: RedisServer, do: Do) -> None:
+def test_a_lease_is_renewed_while_its_holder_lives(
+    fresh_redis: RedisServer, client: Redis, do: Do
+) -> None:
+    async def scenario() -> None:
+        async with store_in(fresh_redis) as ours, store_in(fresh_redis) as theirs:
+            lease = (await theirs.claim(origin(), LEASE)).lease
+            for _ in range(3):
+                # It is there for long, until the next beat says that it ends sooner.
+                value = client.get(LEASE_KEY)
+                assert isinstance(value, bytes)
+                taken, _, token = value.decode().split()
+                client.set(LEASE_KEY, f"{taken} {int(taken) + 29_000} {token}", px=60_000)
+                await until(lambda: client.pttl(LEASE_KEY) <= LEASE_KEPT_FOR * 1000)
+            assert (await ours.claim(origin(), LEASE)).lease is None
+            assert lease is not None
+            await theirs.release(lease)
+            assert (await ours.claim(origin(), LEASE)).lease is not None
+
+    do(scenario())
+
+
+def test_no_lease_is_renewed_for_longer_than_was_asked_for(
+    fresh_redis: RedisServer, client: Redis, do: Do
+) -> None:
+    async def scenario() -> None:
+        async with store_in(fresh_redis) as store:
+            await store.claim(origin(), 2.5)
+            await asyncio.wait_for(store.wait_for_update(origin(), LEASE), SOON)
+            assert client.get(LEASE_KEY) is None
+
+    do(scenario())
+
+
+def test_the_lease_of_a_holder_that_was_killed_expires_soon(
+    fresh_redis: RedisServer, do: Do
+) -> None:
     code = (
         "import asyncio, os, signal, sys\n"
         "from scrapy_rep.stores.redis import RedisStore\n"
         "from scrapy_rep.stores.redis_url import parse_url\n"
         "from tests.stores.examples import origin\n"
         "async def claim():\n"
-        "    claim = await RedisStore(parse_url(sys.argv[1])).claim(origin(), 2)\n"
+        "    claim = await RedisStore(parse_url(sys.argv[1])).claim(origin(), 3600)\n"
         "    print(claim.lease is not None, flush=True)\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
         "asyncio.run(claim())\n"
@@ -269,7 +251,7 @@ def test_the_lease_of_a_holder_that_is_gone_expires(fresh_redis: RedisServer, do
 
     async def scenario() -> None:
         async with store_in(fresh_redis) as ours:
-            await asyncio.wait_for(ours.wait_for_update(origin(), LEASE), SOON)
+            await asyncio.wait_for(ours.wait_for_update(origin(), 3600), SOON)
             assert (await ours.claim(origin(), LEASE)).lease is not None
 
     do(scenario())
@@ -405,7 +387,7 @@ def test_keys_that_are_none(fresh_redis: RedisServer, client: Redis, do: Do) -> 
         async with store_in(fresh_redis) as store:
             await store.write(now_facts())
             for name in (b"\xff\x00", b"junk", b"ftp://", b"https://host0.example/path"):
-                client.set(b"scrapy-rep:entry:" + name, "x")
+                client.set(b"scrapy-rep:entry:{" + name + b"}", "x")
             assert [found async for found in store.origins()] == [origin()]
 
     do(scenario())
@@ -448,3 +430,51 @@ def test_errors_say_what_to_do(asyncio_thread: LoopInThread) -> None:
             await store.close()
 
     asyncio_thread.run(scenario())
+
+
+# -- a cluster ---------------------------------------------------------------------
+
+
+def test_a_cluster(any_redis_cluster: RedisCluster, do: Do) -> None:
+    url = parse_url(any_redis_cluster.patient_url)
+
+    async def scenario() -> None:
+        ours, theirs = (RedisStore(url, pause=asyncio.sleep) for _ in range(2))
+        for number in range(60):
+            known = now_facts(number)
+            lease = (await ours.claim(origin(number), LEASE)).lease
+            assert lease is not None
+            assert (await theirs.claim(origin(number), LEASE)).lease is None
+            await ours.write(known, lease)
+            assert await theirs.read(origin(number)) == known
+        assert {found async for found in theirs.origins()} == set(map(origin, range(60)))
+        assert await theirs.delete(origin(3))
+        assert await theirs.clear() == 59
+        assert [found async for found in ours.origins()] == []
+        await ours.close()
+        await theirs.close()
+
+    do(scenario())
+    # Each server had its part.
+    sizes = [server.client().info("commandstats") for server in any_redis_cluster.servers]
+    assert all(stats["cmdstat_evalsha"]["calls"] > 10 for stats in sizes)
+
+
+def test_turns_in_a_cluster(any_redis_cluster: RedisCluster, do: Do) -> None:
+    url = parse_url(any_redis_cluster.patient_url)
+
+    async def scenario() -> None:
+        one, other = RedisTurns(url), RedisTurns(url)
+        await one.start()
+        await other.start()
+        assert other.workers == 2
+        for site in (f"host{number}.example" for number in range(20)):
+            await one.sent(site, 0.001)
+            await asyncio.sleep(0.002)
+            assert await one.grant(site, 0.001) == 0
+            assert await other.grant(site, 60) == 60
+            await one.over(site, 60)
+        await one.close()
+        await other.close()
+
+    do(scenario())

@@ -16,14 +16,14 @@ import pytest
 
 from scrapy_rep.stores.circuit_breaker import CircuitBreaker
 from scrapy_rep.stores.open import open_store_with_breaker, parse_spec
-from tests.conditions import until
+from scrapy_rep.stores.redis_url import parse_url
+from scrapy_rep.throttling.redis import RedisTurns
 from tests.integration.certificates import tls_context
 from tests.stores.blocking import LoopInThread
 from tests.stores.examples import entry, origin
-from tests.stores.redis_server import RedisServer, stopped
+from tests.stores.redis_server import RedisCluster, RedisServer, stopped
 
 LEASE = 30.0
-NEWS = "scrapy-rep:news:https://host0.example"
 #: The time limit in seconds, where Redis stops answering: more than a busy machine stalls.
 LIMIT = 4.0
 #: Seconds that no use may take, whatever is the matter with Redis. Less than it takes
@@ -79,11 +79,6 @@ async def until_it_works(store: CircuitBreaker) -> None:
         await in_time(store.read(origin()))
 
 
-async def until_somebody_waits(server: RedisServer) -> None:
-    """Return when somebody waits for news of the first origin."""
-    await until(lambda: server.listeners(NEWS) > 0)
-
-
 def said(log: pytest.LogCaptureFixture) -> list[str]:
     return [record.levelname for record in log.records]
 
@@ -131,7 +126,7 @@ def test_it_goes_while_somebody_waits_for_news(
         async with guarded(url) as ours, guarded(url) as theirs:
             await theirs.claim(origin(), LEASE)
             waiting = asyncio.create_task(ours.wait_for_update(origin(), LEASE))
-            await until_somebody_waits(own_redis)
+            await asyncio.sleep(0.1)
             own_redis.signal(signal.SIGSTOP if how == "stopped" else signal.SIGKILL)
             await asyncio.wait_for(waiting, STALLS)
             assert not ours.works
@@ -188,11 +183,11 @@ def test_it_hangs_up_on_whoever_is_idle(
     assert said(caplog) == []
 
 
-def test_a_replica(own_redis: RedisServer, do: Do, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_replica(any_redis: RedisServer, do: Do, caplog: pytest.LogCaptureFixture) -> None:
     async def scenario() -> None:
-        async with guarded(own_redis.patient_url) as store:
+        async with guarded(any_redis.patient_url) as store:
             await use(store, 0, works=True)
-            with own_redis.client() as client:
+            with any_redis.client() as client:
                 client.replicaof("127.0.0.1", "1")
                 await use(store, 100, works=False)
                 client.replicaof("NO", "ONE")
@@ -203,14 +198,14 @@ def test_a_replica(own_redis: RedisServer, do: Do, caplog: pytest.LogCaptureFixt
     assert "name the master in REP_STORE" in caplog.text
 
 
-def test_full(own_redis: RedisServer, do: Do, caplog: pytest.LogCaptureFixture) -> None:
+def test_full(any_redis: RedisServer, do: Do, caplog: pytest.LogCaptureFixture) -> None:
     async def scenario() -> None:
-        url = own_redis.patient_url
+        url = any_redis.patient_url
         async with guarded(url) as store, guarded(url) as other:
             lease = (await store.claim(origin(), LEASE)).lease
             waiting = asyncio.create_task(other.wait_for_update(origin(), LEASE))
-            await until_somebody_waits(own_redis)
-            with own_redis.client() as client:
+            await asyncio.sleep(0.1)
+            with any_redis.client() as client:
                 client.config_set("maxmemory", 1)
                 # What there is no room for ends the lease all the same.
                 await store.write(entry(), lease)
@@ -221,15 +216,18 @@ def test_full(own_redis: RedisServer, do: Do, caplog: pytest.LogCaptureFixture) 
             await use(store, 100, works=True)
 
     do(scenario())
-    assert said(caplog) == ["WARNING", "INFO"]
+    assert said(caplog)[:1] == ["WARNING"]
+    assert said(caplog)[-1:] == ["INFO"]
     assert "Redis is full: raise its maxmemory" in caplog.text
 
 
-def test_a_password(own_redis: RedisServer, do: Do, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_password(any_redis: RedisServer, do: Do, caplog: pytest.LogCaptureFixture) -> None:
     async def scenario() -> None:
-        with own_redis.client() as client:
+        url = any_redis.patient_url
+        async with guarded(url.replace("//", "//:superfluous@")) as store:
+            await use(store, 0, works=False)
+        with any_redis.client() as client:
             client.config_set("requirepass", "secret")
-        url = own_redis.patient_url
         async with guarded(url) as store:
             await use(store, 0, works=False)
         async with guarded(url.replace("//", "//:secret@")) as store:
@@ -238,10 +236,99 @@ def test_a_password(own_redis: RedisServer, do: Do, caplog: pytest.LogCaptureFix
             await use(store, 0, works=False)
 
     do(scenario())
-    assert said(caplog) == ["WARNING", "WARNING"]
+    assert said(caplog) == ["WARNING"] * 3
+    assert "remove the password from REP_STORE" in caplog.text
     assert "add the password to REP_STORE" in caplog.text
     assert "look at the user name and the password in REP_STORE" in caplog.text
     assert "wrong-one" not in caplog.text
+    assert "superfluous" not in caplog.text
+
+
+def documented_rights() -> list[str]:
+    """The line of docs/stores.rst that makes a user of Redis, without its first words."""
+    text = (Path(__file__).parents[2] / "docs" / "stores.rst").read_text("utf-8")
+    lines = text[text.index("ACL SETUSER") :].partition("\n\n")[0].replace("\\\n", " ")
+    _, _, user, *rights = lines.split()
+    assert user == "crawler"
+    return rights
+
+
+def test_the_documented_rights_suffice(
+    any_redis: RedisServer, do: Do, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario() -> None:
+        with any_redis.client() as client:
+            client.execute_command("ACL", "SETUSER", "crawler", *documented_rights())
+        url = any_redis.patient_url.replace("//", "//crawler:secret@")
+        async with guarded(url) as store:
+            await use(store, 0, works=True)
+            assert len([found async for found in store.origins()]) == 30
+            lease = (await store.claim(origin(99), LEASE)).lease
+            assert lease is not None
+            await store.wait_for_update(origin(99), 0.1)
+            # Past a beat, in which it is renewed.
+            await asyncio.sleep(2.5)
+            await store.release(lease)
+            assert await store.delete(origin())
+            assert await store.clear() == 29
+        turns = RedisTurns(parse_url(url))
+        await turns.start()
+        assert await turns.grant("a.example", 0.1) > 0
+        await turns.over("a.example", 0.1)
+        await turns.hold("a.example", 0.1)
+        await turns.unused("a.example", 0.1)
+        await turns.slow("a.example", 2.0)
+        assert await turns.slowed() == {"a.example": 2.0}
+        await turns.slow("a.example", 0)
+        await turns.close()
+        assert turns.workers == 1
+        with any_redis.client() as client:
+            assert client.zcard("scrapy-rep:workers") == 0
+
+    do(scenario())
+    assert said(caplog) == []
+
+
+@pytest.mark.parametrize("lacking", ["-evalsha", "-set", "resetkeys"])
+def test_a_user_without_the_rights(
+    any_redis: RedisServer, do: Do, caplog: pytest.LogCaptureFixture, lacking: str
+) -> None:
+    async def scenario() -> None:
+        with any_redis.client() as client:
+            client.execute_command("ACL", "SETUSER", "crawler", *documented_rights(), lacking)
+        async with guarded(any_redis.patient_url.replace("//", "//crawler:secret@")) as store:
+            await use(store, 0, works=False)
+
+    do(scenario())
+    assert said(caplog) == ["WARNING"]
+    assert "the rights that docs/stores.rst lists" in caplog.text
+
+
+@pytest.mark.parametrize("url", ["redis://HOST", "redis://HOST/3"])
+def test_a_cluster_that_is_not_called_one(
+    any_redis_cluster: RedisCluster, do: Do, caplog: pytest.LogCaptureFixture, url: str
+) -> None:
+    async def scenario() -> None:
+        place = f"127.0.0.1:{any_redis_cluster.servers[0].port}"
+        async with guarded(f"{url.replace('HOST', place)}?socket_timeout=10") as store:
+            for number in range(20):
+                await store.read(origin(number))
+            assert not store.works
+
+    do(scenario())
+    assert "this is a Redis Cluster: write redis+cluster://" in caplog.text
+
+
+def test_a_server_that_is_called_a_cluster(
+    any_redis: RedisServer, do: Do, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def scenario() -> None:
+        url = f"redis+cluster://127.0.0.1:{any_redis.port}?socket_timeout=10"
+        async with guarded(url) as store:
+            await use(store, 0, works=False)
+
+    do(scenario())
+    assert "this is not a Redis Cluster: write redis://" in caplog.text
 
 
 def test_a_crawl_that_holds_up_the_loop_is_no_fault_of_redis(
@@ -274,7 +361,7 @@ def test_a_unix_socket(own_redis: RedisServer, do: Do, caplog: pytest.LogCapture
         async with guarded(f"unix://{own_redis.socket}?db=3&prefix=x:&socket_timeout=10") as store:
             await use(store, 0, works=True)
         with own_redis.client(db=3) as client:
-            assert client.exists("x:entry:https://host0.example")
+            assert client.exists("x:entry:{https://host0.example}")
 
     do(scenario())
     assert said(caplog) == []
@@ -299,12 +386,13 @@ def test_tls(own_redis: RedisServer, do: Do, caplog: pytest.LogCaptureFixture) -
         async with guarded(f"{url}?ssl_cert_reqs=none&socket_timeout=10") as store:
             await use(store, 0, works=True)
         # Nobody vouches for this certificate.
-        async with guarded(url) as store:
+        async with guarded(f"{url}?socket_timeout=10") as store:
             await use(store, 100, works=False)
         front.close()
 
     do(scenario())
     assert said(caplog) == ["WARNING"]
+    assert "name the file of the authority that signed the certificate" in caplog.text
 
 
 @pytest.mark.once
@@ -325,7 +413,7 @@ def test_sentinel_fails_over(
                 async with guarded(f"{url}?socket_timeout=10") as store:
                     await use(store, 0, works=True)
                     with replica.client(db=2) as client:
-                        while not client.exists("scrapy-rep:entry:https://host29.example"):
+                        while not client.exists("scrapy-rep:entry:{https://host29.example}"):
                             await asyncio.sleep(0.05)
                     master.kill()
                     await use(store, 100, works=False)

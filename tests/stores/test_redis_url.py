@@ -3,6 +3,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from redis.asyncio.cluster import RedisCluster
+from redis.asyncio.connection import Connection
 from redis.asyncio.sentinel import SentinelConnectionPool
 
 from scrapy_rep.stores.redis_url import DEFAULT_PREFIX, DEFAULT_TIMEOUT, parse_url
@@ -60,12 +62,25 @@ def test_sentinel(scheme: str) -> None:
         assert {one["ssl_ca_certs"] for one in [*asked, kwargs]} == {"/x"}
 
 
+@pytest.mark.parametrize("scheme", ["redis", "rediss"])
+def test_a_cluster(scheme: str) -> None:
+    client = parse_url(f"{scheme}+cluster://u:p%40@a,b:2,[::1]:3?client_name=x").client()
+    assert isinstance(client, RedisCluster)
+    nodes = client.nodes_manager.startup_nodes.values()
+    assert [(node.host, node.port) for node in nodes] == [("a", 6379), ("b", 2), ("::1", 3)]
+    kwargs = client.connection_kwargs
+    assert (kwargs["username"], kwargs["password"], kwargs["client_name"]) == ("u", "p@", "x")
+    assert ("SSL" in kwargs.get("connection_class", Connection).__name__) == (scheme == "rediss")
+
+
 @pytest.mark.parametrize(
     ("url", "shown"),
     [
         ("redis://u:secret@h:1/2?prefix=x", "redis://h:1/2"),
         ("unix://u@/x.sock?password=secret", "unix:/x.sock"),
         ("redis+sentinel://:secret@a,[::1]:3/m", "redis+sentinel://a:26379,[::1]:3/m"),
+        ("rediss+cluster://u:secret@a,[::1]:3/0?prefix=x", "rediss+cluster://a:6379,[::1]:3/0"),
+        ("redis+cluster://a", "redis+cluster://a:6379"),
         ("rediss+sentinel://a/m/1?sentinel_password=secret", "rediss+sentinel://a:26379/m/1"),
     ],
 )

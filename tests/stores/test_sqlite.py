@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_rep.stores import sqlite
+from scrapy_rep.stores import sqlite_file
 from scrapy_rep.stores.base import KEPT_FOR, StoreError
-from scrapy_rep.stores.sqlite import MIGRATIONS, SqliteStore, is_store
+from scrapy_rep.stores.sqlite import SqliteStore
+from scrapy_rep.stores.sqlite_file import MIGRATIONS, is_store
 from tests.stores.examples import (
     DAY,
     NOON,
@@ -20,6 +21,7 @@ from tests.stores.examples import (
     is_whole,
     look,
     origin,
+    outage,
     run,
     run_all,
 )
@@ -162,7 +164,7 @@ def test_older_files_are_brought_up_to_date(
     path: Path, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for newest in range(len(LATER) + 1):
-        monkeypatch.setattr(sqlite, "MIGRATIONS", MIGRATIONS + LATER[:newest])
+        monkeypatch.setattr(sqlite_file, "MIGRATIONS", MIGRATIONS + LATER[:newest])
         run(store.write(entry(newest)))
         run(store.close())
         assert version(path) == len(MIGRATIONS) + newest
@@ -176,7 +178,7 @@ def test_a_migration_that_fails_changes_nothing(
 ) -> None:
     run(store.write(entry()))
     run(store.close())
-    monkeypatch.setattr(sqlite, "MIGRATIONS", (*MIGRATIONS, LATER[0], ("CREATE nonsense",)))
+    monkeypatch.setattr(sqlite_file, "MIGRATIONS", (*MIGRATIONS, LATER[0], ("CREATE nonsense",)))
     with pytest.raises(StoreError, match="syntax error"):
         run(store.read(origin()))
     monkeypatch.undo()
@@ -283,8 +285,20 @@ def test_a_bounded_number_at_a_time(store: SqliteStore, clock: Clock) -> None:
     for number in range(1200):
         run(store.write(entry(number)))
     clock.now += KEPT_FOR + 1
-    dropped = [run(store.prune()) for _ in range(4)]
-    assert dropped == [500, 500, 200, 0]
+    left = []
+    for _ in range(4):
+        run(store.close())
+        run(store.read(origin()))
+        left += look(store.path, "SELECT count(*) FROM entry")
+    assert left == [(700,), (200,), (0,), (0,)]
+
+
+def test_an_outage_is_old_when_the_last_attempt_is(store: SqliteStore, clock: Clock) -> None:
+    run(store.write(entry(1, clock.now)))
+    run(store.write(outage(2, at=clock.now + 40 * DAY, since=clock.now)))
+    run(store.close())
+    clock.now += KEPT_FOR + 1
+    assert run_all(store.origins()) == [origin(2)]
 
 
 def test_a_long_crawl_drops_more_than_it_adds(store: SqliteStore, clock: Clock) -> None:
@@ -305,7 +319,7 @@ def test_forks(
     path: Path, store: SqliteStore, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Who holds a lock on a busy machine is slow, and does not hang.
-    monkeypatch.setattr(sqlite, "BUSY_TIMEOUT", 30.0)
+    monkeypatch.setattr(sqlite_file, "BUSY_TIMEOUT", 30.0)
     run(store.write(entry(0)))
     go_on, told = os.pipe()
     child = os.fork()

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -30,19 +33,26 @@ class TestStore:
 
     __test__ = False
 
+    name: str = "Redis"
     workers: int = 1
+    rank: int | None = 0
+    is_held: bool = False
     wait: float = 0.0
+    clock: Callable[[], float] = time.monotonic
     fails: BaseException | None = None
     log: list[tuple[Any, ...]] = field(default_factory=list)
     #: Where it is slow: what answers wait for.
-    slow: Deferred[None] | None = None
+    answers_after: Deferred[None] | None = None
 
     async def _do(self, *what: Any) -> None:
         self.log.append(what)
-        if self.slow is not None:
-            await self.slow
+        if self.answers_after is not None:
+            await self.answers_after
         if self.fails is not None:
             raise self.fails
+
+    def now(self) -> float:
+        return self.clock()
 
     async def start(self) -> None:
         await self._do("start")
@@ -59,11 +69,18 @@ class TestStore:
     async def unused(self, site: str, delay: float) -> None:
         await self._do("unused", site, delay)
 
-    async def over(self, site: str, delay: float) -> None:
-        await self._do("over", site, delay)
+    async def over(self, site: str, delay: float, ago: float = 0.0) -> None:
+        await self._do("over", site, delay, ago)
 
-    async def sent(self, site: str, delay: float) -> None:
-        await self._do("sent", site, delay)
+    async def sent(self, site: str, delay: float, ago: float = 0.0) -> None:
+        await self._do("sent", site, delay, ago)
+
+    async def slow(self, site: str, delay: float) -> None:
+        await self._do("slow", site, delay)
+
+    async def slowed(self) -> dict[str, float]:
+        await self._do("slowed")
+        return {SITE: DELAY}
 
     async def close(self) -> None:
         await self._do("close")
@@ -72,14 +89,15 @@ class TestStore:
 class Worker:
     """One worker of a fleet."""
 
-    def __init__(self) -> None:
+    def __init__(self, fleet_size: int = 0) -> None:
         self.loop = ManualLoop()
-        self.store = TestStore()
+        self.store = TestStore(clock=self.loop.clock)
         self.crawler: Crawler = get_crawler(settings_dict={"EXTENSIONS_BASE": {}})
         self.backend = FleetBackend(
             self.crawler,
             self.store,
             self.loop.clock,
+            fleet_size,
             self.loop.call_later,
             Deferred.fromCoroutine,
         )
@@ -149,7 +167,7 @@ GRANT = ("grant", SITE, DELAY, None, False)
 
 def test_a_turn_is_asked_for_and_ended(worker: Worker) -> None:
     worker.visit()
-    assert worker.said() == [GRANT, ("over", SITE, DELAY)]
+    assert worker.said() == [GRANT, ("over", SITE, DELAY, 0.0)]
     assert (worker.stat("turn_asked_count"), worker.stat("turn_count")) == (1, 1)
     assert worker.stat("turn_alone_count") is None
     assert not worker.loop.pending
@@ -182,20 +200,20 @@ def test_a_turn_is_held_until_its_request_is_over(worker: Worker) -> None:
     page = worker.admit()
     worker.throttle.reached(SITE, page)
     worker.said()
-    worker.loop.advance(9.999)
+    worker.loop.advance(1.999)
     assert worker.said() == []
-    worker.loop.advance(25)
+    worker.loop.advance(5)
     assert worker.said() == [("hold", SITE, DELAY)] * 3
     worker.throttle.left(SITE, page)
     worker.loop.advance(100)
-    assert worker.said() == [("over", SITE, DELAY)]
+    assert worker.said() == [("over", SITE, DELAY, 0.0)]
 
 
 def test_a_request_that_leaves_the_queue_is_granted_nothing(worker: Worker) -> None:
-    worker.store.slow = Deferred()
+    worker.store.answers_after = Deferred()
     page = worker.admit()
     page.turn.cancel()
-    worker.store.slow.callback(None)
+    worker.store.answers_after.callback(None)
     assert worker.said() == [GRANT, ("unused", SITE, DELAY)]
     # That somebody left is no failure of the store.
     assert worker.stat("turn_alone_count") is None
@@ -206,17 +224,31 @@ def test_a_request_that_leaves_the_queue_is_granted_nothing(worker: Worker) -> N
 def test_what_is_sent_without_a_turn_is_said(worker: Worker) -> None:
     worker.throttle.reached(SITE, worker)
     worker.throttle.left(SITE, worker)
-    assert worker.said() == [("sent", SITE, DELAY)]
+    assert worker.said() == [("sent", SITE, DELAY, 0.0)]
+
+
+def test_slow_sites_are_those_of_the_store(worker: Worker) -> None:
+    worker.backend.slow(SITE, 3.0)
+    answers: list[Any] = []
+    worker.backend.slowed(answers.append)
+    assert worker.said() == [("slow", SITE, 3.0), ("slowed",)]
+    assert answers == [{SITE: DELAY}]
+    worker.store.fails = StoreError("gone")
+    worker.backend.slowed(answers.append)
+    assert len(answers) == 1
 
 
 # -- outages -------------------------------------------------------------------------
 
+#: Seconds that a worker has the site for without the store, and the part of them in which
+#: it may begin.
+SLOT = 1.1 * DELAY
+LATE = 0.05 * DELAY
 
-@pytest.fixture
-def failing(worker: Worker, caplog: pytest.LogCaptureFixture) -> Worker:
-    """One of three workers, right after an answer, and the store is gone."""
-    caplog.set_level(logging.INFO, "scrapy_rep")
-    worker.store.workers = 3
+
+def fails(worker: Worker, workers: int = 3, rank: int | None = 0) -> Worker:
+    """*worker*, one of several, right after an answer, when the store is gone."""
+    worker.store.workers, worker.store.rank = workers, rank
     worker.visit()
     worker.store.fails = StoreError("gone")
     worker.went_on.clear()
@@ -224,28 +256,203 @@ def failing(worker: Worker, caplog: pytest.LogCaptureFixture) -> Worker:
 
 
 def next_at(worker: Worker) -> float | None:
-    """The seconds that a worker is to wait that has sent something just now; ``None`` for none."""
-    answers: list[float | None] = []
-    worker.backend.ask("next.example", DELAY, 0.0, again=False, answer=answers.append)
-    return answers[0]
+    """The seconds to wait alone after a request just now; ``None`` where the store is asked."""
+    waits: list[float | None] = []
+    before = len(worker.store.log)
+    worker.backend.ask(SITE, DELAY, 0.0, again=False, answer=waits.append)
+    return None if len(worker.store.log) > before else waits[0]
 
 
-def test_alone_a_worker_waits_for_each_of_the_others(failing: Worker) -> None:
-    began = failing.loop.now
+@pytest.fixture
+def failing(worker: Worker, caplog: pytest.LogCaptureFixture) -> Worker:
+    caplog.set_level(logging.INFO, "scrapy_rep")
+    return fails(worker)
+
+
+@pytest.mark.parametrize("rank", [0, 1, 2])
+def test_without_the_store_a_worker_goes_in_its_slots(worker: Worker, rank: int) -> None:
+    began = fails(worker, rank=rank).loop.now
+    for _ in range(4):
+        worker.visit()
+    # One slot in each round, and none before all have waited for the turns of the store.
+    first, *_ = worker.went_on
+    assert began + DELAY <= first <= began + DELAY + 3 * SLOT
+    assert [round(at - first, 6) for at in worker.went_on] == [0, 3 * SLOT, 6 * SLOT, 9 * SLOT]
+    assert {round((at - rank * SLOT) % (3 * SLOT), 6) for at in worker.went_on} <= {0, 3 * SLOT}
+    assert worker.stat("turn_alone_count") == 4
+
+
+@pytest.mark.parametrize("workers", [2, 4, 7])
+def test_without_the_store_all_workers_together_leave_the_delay(workers: int) -> None:
+    fleet = [fails(Worker(), workers, rank) for rank in range(workers)]
+    for number, worker in enumerate(fleet):
+        # They do not notice at once, nor at the same time.
+        worker.loop.advance(1.7 * number)
+        while worker.loop.now < 1000 + 6 * workers * SLOT:
+            worker.visit()
+    times = sorted(at for worker in fleet for at in worker.went_on)
+    assert min(later - earlier for earlier, later in pairwise(times)) >= DELAY
+    # And use the time that there is.
+    assert len(times) >= 4 * workers
+
+
+def test_a_worker_that_is_late_for_its_slot_waits_for_the_next_one(failing: Worker) -> None:
     failing.admit()
-    failing.loop.advance(3 * DELAY - 0.001)
+    start = -(-(failing.loop.now + DELAY) // (3 * SLOT)) * 3 * SLOT
+    failing.loop.advance(start - failing.loop.now - 0.001)
     assert failing.went_on == []
-    failing.loop.advance(0.001)
-    assert failing.went_on == [began + 3 * DELAY]
-    assert failing.stat("turn_alone_count") == 1
+    # The loop stands still, as while a large page is parsed.
+    failing.loop.now += LATE + 0.002
+    failing.loop.advance(0)
+    assert failing.went_on == []
+    failing.loop.advance(3 * SLOT)
+    assert failing.went_on == [pytest.approx(start + 3 * SLOT)]
 
 
-def test_each_of_its_requests_does(failing: Worker) -> None:
-    began = failing.loop.now
-    for _ in range(3):
-        failing.visit()
+def test_a_worker_may_be_a_little_late_for_its_slot(failing: Worker) -> None:
+    failing.admit()
+    start = -(-(failing.loop.now + DELAY) // (3 * SLOT)) * 3 * SLOT
+    failing.loop.advance(start - failing.loop.now - 0.001)
+    failing.loop.now += LATE
+    failing.loop.advance(0)
+    assert failing.went_on == [failing.loop.now]
+
+
+def test_workers_in_no_order_are_spread_at_random() -> None:
+    begins = set()
+    for _ in range(20):
+        worker = fails(Worker(), workers=3, rank=None)
+        worker.visit()
+        worker.visit()
+        first, second = worker.went_on
+        assert second - first == pytest.approx(3 * SLOT)
+        begins.add(round(first % (3 * SLOT), 1))
+    assert len(begins) > 10
+
+
+def test_two_workers_are_not_counted_as_three_by_a_setting_of_two() -> None:
+    worker = fails(Worker(fleet_size=2), workers=3)
+    worker.visit()
+    worker.visit()
+    first, second = worker.went_on
+    assert second - first == pytest.approx(3 * SLOT)
+
+
+def test_a_setting_may_know_of_more_workers_than_the_store() -> None:
+    worker = fails(Worker(fleet_size=5), workers=3)
+    worker.visit()
+    worker.visit()
+    first, second = worker.went_on
+    assert second - first == pytest.approx(5 * SLOT)
+
+
+# -- a store that was never reached --------------------------------------------------
+
+
+@pytest.fixture
+def lost(worker: Worker) -> Worker:
+    """A worker that has never reached the store."""
+    worker.store.workers, worker.store.rank = 0, None
+    worker.store.fails = StoreError("gone")
+    return worker
+
+
+def test_who_does_not_know_how_many_there_are_waits(
+    lost: Worker, caplog: pytest.LogCaptureFixture
+) -> None:
+    lost.admit()
+    lost.loop.advance(1000)
+    assert lost.went_on == []
+    # The store is asked now and then.
+    assert 900 <= lost.said().count(GRANT) + 900 <= 2000
+    (warning,) = caplog.records
+    assert warning.getMessage() == (
+        "Redis does not grant turns (gone): until it does, requests to sites that ask for a delay"
+        " wait, because it is not known how many workers share them. To go on without it, set"
+        " REP_FLEET_SIZE"
+    )
+    lost.store.fails, lost.store.workers = None, 3
+    # It keeps to its slots, as all who have waited may come at once now.
+    lost.loop.advance(3 * SLOT)
+    assert len(lost.went_on) == 1
+    assert lost.stat("turn_alone_count") is None
+
+
+@pytest.mark.parametrize("size", [1, 4])
+def test_a_setting_says_how_many_there_are(size: int) -> None:
+    worker = Worker(fleet_size=size)
+    worker.store.workers, worker.store.rank = 0, None
+    worker.store.fails = StoreError("gone")
+    began = worker.loop.now
+    for _ in range(5):
+        worker.visit()
+    first, *_ = worker.went_on
+    assert first >= began + DELAY
+    gaps = [later - earlier for earlier, later in pairwise(worker.went_on)]
     # Looked at each half second.
-    assert [at - began for at in failing.went_on] == [30, 60, 90]
+    assert gaps == [DELAY] * 4 if size == 1 else gaps == pytest.approx([4 * SLOT] * 4)
+
+
+# -- the end of a turn that cannot be told ---------------------------------------------
+
+
+def test_the_end_of_a_turn_is_told_again_until_it_is_heard(worker: Worker) -> None:
+    page = worker.admit()
+    worker.throttle.reached(SITE, page)
+    worker.said()
+    worker.store.fails = StoreError("silent")
+    worker.throttle.left(SITE, page)
+    worker.loop.advance(1)
+    said = worker.said()
+    assert len(said) >= 5
+    assert {what for what, *_ in said} == {"over"}
+    worker.store.fails = None
+    worker.loop.advance(0.2)
+    # And how long ago it was.
+    ((*what, ago),) = worker.said()
+    assert what == ["over", SITE, DELAY]
+    assert ago == pytest.approx(1.2, abs=0.21)
+    worker.loop.advance(100)
+    assert worker.said() == []
+
+
+def test_an_unused_turn_is_given_back_again_until_that_is_heard(worker: Worker) -> None:
+    worker.admit()
+    worker.is_active = False
+    worker.said()
+    worker.store.fails = StoreError("silent")
+    worker.loop.turn()
+    worker.store.fails = None
+    worker.loop.advance(0.2)
+    assert worker.said() == [("unused", SITE, DELAY)] * 2
+
+
+def test_nothing_is_told_that_does_not_matter_any_more(worker: Worker) -> None:
+    page = worker.admit()
+    worker.throttle.reached(SITE, page)
+    worker.store.fails = StoreError("silent")
+    worker.throttle.left(SITE, page)
+    worker.loop.advance(6.3)
+    worker.said()
+    # By now the store takes the turn for over.
+    worker.loop.advance(100)
+    assert worker.said() == []
+
+
+def test_a_new_turn_is_not_ended_by_the_end_of_the_one_before(worker: Worker) -> None:
+    page = worker.admit()
+    worker.throttle.reached(SITE, page)
+    worker.store.fails = StoreError("silent")
+    worker.throttle.left(SITE, page)
+    worker.store.fails = None
+    asking = worker.backend._ask(SITE, DELAY, DELAY, True, lambda _: None)  # noqa: SLF001
+    worker.backend._start(asking)  # noqa: SLF001
+    worker.said()
+    worker.loop.advance(1)
+    assert worker.said() == []
+
+
+# -- the beginning and the end of an outage ------------------------------------------
 
 
 def test_where_nothing_is_known_it_counts_from_the_question(worker: Worker) -> None:
@@ -286,15 +493,15 @@ def test_a_bug_in_a_store_is_an_outage_with_a_traceback(
     assert warning.exc_info
 
 
-def test_after_an_outage_a_worker_keeps_both_paces_for_a_while(failing: Worker) -> None:
+def test_after_an_outage_a_worker_also_keeps_to_its_slots_for_a_while(failing: Worker) -> None:
     failing.visit()
     failing.store.fails = None
     failing.visit()
     back_at = failing.loop.now
     failing.store.workers = 1
     failing.visit()
-    # Others may not know yet, and take three times as long.
-    assert failing.loop.now == back_at + 3 * DELAY
+    # Others may not know yet.
+    assert failing.loop.now == pytest.approx(back_at + 3 * SLOT, abs=0.5)
     failing.said()
     before = failing.loop.now
     failing.visit()
@@ -307,23 +514,23 @@ def test_the_time_after_an_outage_is_ten_seconds(failing: Worker) -> None:
     failing.visit()
     failing.store.fails = None
     failing.visit()
-    assert next_at(failing) == 3 * DELAY
+    assert next_at(failing) == pytest.approx(3 * SLOT, abs=0.5)
     failing.loop.advance(9.999)
-    assert next_at(failing) == 3 * DELAY
+    assert next_at(failing) is not None
     failing.loop.advance(0.001)
     assert next_at(failing) is None
 
 
 def test_workers_are_remembered_through_two_outages(failing: Worker) -> None:
-    failing.throttle.set_delay(SITE, 2.0)
     failing.visit()
     failing.store.fails = None
     failing.visit()
     # It has come back empty, and the other workers have not been heard of again yet.
     failing.store.workers = 1
     failing.store.fails = StoreError("gone again")
-    failing.visit()
-    assert next_at(failing) == 3 * DELAY
+    page = failing.admit()
+    failing.throttle.left(SITE, page)
+    assert (next_at(failing) or 0) > 2 * SLOT
 
 
 def test_workers_that_left_long_before_an_outage_do_not_count(failing: Worker) -> None:
@@ -342,15 +549,24 @@ def test_a_question_that_fails_with_others_waits_as_long_as_they_do(worker: Work
     worker.store.workers = 2
     other = "other.example"
     worker.throttle.set_delay(other, DELAY)
-    worker.store.slow = Deferred()
+    worker.store.answers_after = Deferred()
     turns = [worker.throttle.admit(site, Worker, 0) for site in (SITE, other)]
     worker.store.fails = StoreError("gone")
-    worker.store.slow.callback(None)
-    worker.store.slow = None
-    worker.loop.advance(2 * DELAY - 0.001)
+    worker.store.answers_after.callback(None)
+    worker.store.answers_after = None
+    worker.loop.advance(DELAY - 0.001)
     assert [turn is not None and turn.called for turn in turns] == [False, False]
-    worker.loop.advance(0.001)
+    worker.loop.advance(2 * SLOT + 0.001)
     assert [turn is not None and turn.called for turn in turns] == [True, True]
+
+
+def test_seconds_without_the_store_are_counted(failing: Worker) -> None:
+    failing.visit()
+    failing.store.fails = None
+    began = failing.loop.now
+    failing.visit()
+    assert failing.stat("turn_outage_seconds") == pytest.approx(failing.loop.now - began, abs=99)
+    assert failing.stat("turn_workers_max") == 3
 
 
 def test_an_end_that_the_store_is_not_told_is_an_outage(
@@ -383,12 +599,12 @@ def close(worker: Worker) -> Deferred[Any]:
 @pytest_twisted.ensureDeferred
 async def test_the_end_of_a_crawl_waits_for_what_the_store_is_told(worker: Worker) -> None:
     slow: Deferred[None] = Deferred()
-    worker.store.slow = slow
+    worker.store.answers_after = slow
     page = worker.admit()
     closed = close(worker)
     await deferred_from_coro(asyncio.sleep(0.02))
     assert worker.said() == [GRANT]
-    worker.store.slow = None
+    worker.store.answers_after = None
     slow.callback(None)
     await closed
     assert worker.said() == [("close",)]
@@ -400,10 +616,10 @@ async def test_the_end_of_a_crawl_waits_for_what_the_store_is_told(worker: Worke
 @pytest_twisted.ensureDeferred
 async def test_the_end_of_a_crawl_does_not_wait_for_good(worker: Worker) -> None:
     never: Deferred[None] = Deferred()
-    worker.store.slow = never
+    worker.store.answers_after = never
     worker.admit()
     # What never answers is left behind.
-    worker.store.slow = None
+    worker.store.answers_after = None
     await close(worker)
     assert worker.said()[-1] == ("close",)
     assert not never.called

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import subprocess
@@ -13,17 +14,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scrapy.utils.test import get_crawler
+from twisted.internet.defer import Deferred
 
 from scrapy_rep.stores.base import StoreError
 from scrapy_rep.stores.redis_url import parse_url
-from scrapy_rep.throttling.redis import GONE_AFTER, HELD_FOR, LONGEST_WAIT, RedisTurns
+from scrapy_rep.throttling.fleet import FleetBackend
+from scrapy_rep.throttling.redis import GONE_AFTER, LONGEST_WAIT, RedisTurns
+from scrapy_rep.throttling.turns import KEPT
+from tests.conditions import until
 from tests.stores.blocking import LoopInThread, SharedClock
-from tests.stores.redis_server import RedisServer
+from tests.stores.redis_server import RedisServer, stopped
 
 Do = Callable[[Coroutine[Any, Any, None]], None]
 SITE = "host.example"
-KEY = f"scrapy-rep:turn:{SITE}"
+KEY = f"scrapy-rep:turn:{{{SITE}}}"
 DELAY = 10.0
+#: More than the delay: nobody says here that a turn is held still.
+HELD_FOR = 30.0
 
 
 @pytest.fixture
@@ -42,7 +50,7 @@ def clock(fresh_redis: RedisServer) -> SharedClock:
 
 @asynccontextmanager
 async def worker(server: RedisServer) -> AsyncIterator[RedisTurns]:
-    pacing = RedisTurns(parse_url(server.patient_url), SharedClock.LUA)
+    pacing = RedisTurns(parse_url(server.patient_url), SharedClock.LUA, held_for=HELD_FOR)
     try:
         yield pacing
     finally:
@@ -304,17 +312,20 @@ def test_what_is_not_ours(
 ) -> None:
     async def scenario() -> None:
         with fresh_redis.client() as client:
-            for key in (f"turn:{SITE}", "workers"):
-                client.delete(f"scrapy-rep:{key}")
+            for key in (KEY, "scrapy-rep:workers", "scrapy-rep:slow"):
+                client.delete(key)
                 if junk is None:
-                    client.rpush(f"scrapy-rep:{key}", "a")
+                    client.rpush(key, "a")
                 else:
-                    client.set(f"scrapy-rep:{key}", junk)
+                    client.set(key, junk)
         async with worker(fresh_redis) as one:
             assert 0 < await one.grant(SITE, DELAY) <= LONGEST_WAIT
             clock.now += DELAY
             assert await one.grant(SITE, DELAY) == 0
             assert one.workers == 1
+            assert await one.slowed() == {}
+            await one.slow(SITE, 5.0)
+            assert await one.slowed() == {SITE: 5.0}
 
     do(scenario())
 
@@ -324,7 +335,7 @@ def test_keys_end_by_themselves(fresh_redis: RedisServer, clock: SharedClock, do
         async with worker(fresh_redis) as one:
             await one.grant(SITE, DELAY)
             with fresh_redis.client() as client:
-                assert 60_000 < client.pttl(f"scrapy-rep:turn:{SITE}") <= 70_000
+                assert 60_000 < client.pttl(KEY) <= 70_000
                 assert client.pttl("scrapy-rep:workers") > 0
 
     do(scenario())
@@ -333,13 +344,18 @@ def test_keys_end_by_themselves(fresh_redis: RedisServer, clock: SharedClock, do
 def test_workers_are_counted(fresh_redis: RedisServer, clock: SharedClock, do: Do) -> None:
     async def scenario() -> None:
         async with worker(fresh_redis) as one:
-            assert one.workers == 1
+            assert one.workers == 0
             await one.start()
+            assert (one.workers, one.rank) == (1, 0)
             async with worker(fresh_redis) as other, worker(fresh_redis) as third:
                 await other.start()
                 assert other.workers == 2
                 await third.start()
                 assert third.workers == 3
+                # The others hear of it within two seconds, and all agree on the order.
+                everyone = [one, other, third]
+                await until(lambda: all(each.workers == 3 for each in everyone))
+                assert sorted(each.rank or 0 for each in everyone) == [0, 1, 2]
             # Those who left do not count, nor does who is not heard of.
             async with worker(fresh_redis) as other:
                 await other.start()
@@ -348,6 +364,54 @@ def test_workers_are_counted(fresh_redis: RedisServer, clock: SharedClock, do: D
             async with worker(fresh_redis) as other:
                 await other.start()
                 assert other.workers == 1
+
+    do(scenario())
+
+
+def test_the_end_of_a_turn_may_be_told_late(
+    fresh_redis: RedisServer, clock: SharedClock, do: Do
+) -> None:
+    async def scenario() -> None:
+        async with worker(fresh_redis) as one, worker(fresh_redis) as other:
+            assert await one.grant(SITE, DELAY) == 0
+            clock.now += 5
+            await one.over(SITE, DELAY, ago=2)
+            assert await other.grant(SITE, DELAY) == 8
+            clock.now += 8
+            assert await other.grant(SITE, DELAY) == 0
+            await other.over(SITE, DELAY)
+            # What was before that changes nothing.
+            await one.sent(SITE, DELAY, ago=3)
+            assert await one.grant(SITE, DELAY) == DELAY
+
+    do(scenario())
+
+
+def test_whether_a_turn_is_held_is_known(
+    fresh_redis: RedisServer, clock: SharedClock, do: Do
+) -> None:
+    async def scenario() -> None:
+        async with worker(fresh_redis) as one, worker(fresh_redis) as other:
+            await one.grant(SITE, DELAY)
+            await other.grant(SITE, DELAY)
+            assert (one.is_held, other.is_held) == (False, True)
+            await one.over(SITE, DELAY)
+            await other.grant(SITE, DELAY)
+            assert not other.is_held
+
+    do(scenario())
+
+
+def test_the_time_by_the_clock_of_redis(
+    fresh_redis: RedisServer, clock: SharedClock, do: Do
+) -> None:
+    async def scenario() -> None:
+        async with worker(fresh_redis) as one, worker(fresh_redis) as other:
+            await one.start()
+            await other.start()
+            # However long the answers took.
+            assert one.now() == pytest.approx(clock.now, abs=60)
+            assert one.now() == pytest.approx(other.now(), abs=60)
 
     do(scenario())
 
@@ -380,8 +444,61 @@ def test_redis_is_gone(own_redis: RedisServer, do: Do) -> None:
     do(scenario())
 
 
+def test_the_end_of_a_turn_that_redis_did_not_hear_is_told_again(
+    own_redis: RedisServer, do: Do
+) -> None:
+    """A worker whose Redis was silent when its turn ended holds up nobody."""
+
+    async def scenario() -> None:
+        loop = asyncio.get_running_loop()
+        url = parse_url(f"{own_redis.url}?socket_timeout=0.3")
+        # Far longer than this test takes: nothing but the worker ends its turn.
+        one, other = (RedisTurns(url, held_for=600) for _ in range(2))
+        backend = FleetBackend(
+            get_crawler(settings_dict={"EXTENSIONS_BASE": {}}),
+            one,
+            time.monotonic,
+            call_later=loop.call_later,
+            start=lambda work: Deferred.fromFuture(loop.create_task(work)),
+        )
+        await ready(one)
+        await ready(other)
+        await one.sent(SITE, 0.01)
+        await asyncio.sleep(0.1)
+        granted: asyncio.Future[float | None] = loop.create_future()
+        backend.ask(SITE, 0.01, None, again=False, answer=granted.set_result)
+        assert await granted is None
+        assert await other.grant(SITE, 0.01) > 0
+        assert other.is_held
+        with stopped(own_redis):
+            backend.ended(SITE, 0.01, sent=True)
+            await asyncio.sleep(1)
+        deadline = time.monotonic() + 60
+        while True:
+            with contextlib.suppress(StoreError):
+                if await other.grant(SITE, 0.01) == 0:
+                    break
+            assert time.monotonic() < deadline
+            await asyncio.sleep(0.1)
+        await one.close()
+        await other.close()
+
+    do(scenario())
+
+
+async def ready(turns: RedisTurns) -> None:
+    """Return when *turns* has reached its Redis, which may be slow."""
+    deadline = time.monotonic() + 60
+    while not turns.workers:
+        assert time.monotonic() < deadline
+        with contextlib.suppress(StoreError):
+            await turns.start()
+        await asyncio.sleep(0.05)
+
+
 WORKER = """
 import asyncio, json, sys, time
+from scrapy_rep.throttling.fleet import FleetBackend
 from scrapy_rep.throttling.redis import RedisTurns
 from scrapy_rep.stores.redis_url import parse_url
 
@@ -434,3 +551,25 @@ def test_many_processes(own_redis: RedisServer) -> None:
         gaps = [after - before for (before, _), (_, after) in pairwise(times)]
         assert min(gaps) >= delay - 0.001
         assert len(times) <= (times[-1][1] - times[0][0]) / delay + 1
+
+
+def test_slow_sites_are_known_to_all_for_a_time(
+    fresh_redis: RedisServer, clock: SharedClock, do: Do
+) -> None:
+    async def scenario() -> None:
+        async with worker(fresh_redis) as one, worker(fresh_redis) as other:
+            assert await other.slowed() == {}
+            await one.slow(SITE, 3.5)
+            await one.slow("other.example", 16.0)
+            assert await other.slowed() == {SITE: 3.5, "other.example": 16.0}
+            await other.slow("other.example", 0.0)
+            assert await one.slowed() == {SITE: 3.5}
+            # Also to a worker that has not heard of it yet.
+            await one.sent(SITE, 0.2)
+            assert await other.grant(SITE, 0.2) == 3.5
+            clock.now += 3.5 + KEPT - 0.001
+            assert await one.slowed() == {SITE: 3.5}
+            clock.now += 0.002
+            assert await one.slowed() == {}
+
+    do(scenario())

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from twisted.internet.defer import CancelledError, Deferred
 
-from scrapy_rep.throttling.backend import Answer
+from scrapy_rep.throttling.backend import Answer, Slowed
 from scrapy_rep.throttling.memory import MemoryBackend
 from scrapy_rep.throttling.throttle import Throttle
 from tests.throttling.manual import ManualLoop
@@ -28,7 +28,7 @@ class Downloader:
     """What is under way, and the throttle that is told about it."""
 
     loop: ManualLoop = field(default_factory=ManualLoop)
-    backend: Any = field(default_factory=MemoryBackend)
+    backend: Any = None
     active: set[Page] = field(default_factory=set)
     went_on: list[Page] = field(default_factory=list)
     turns: dict[Page, Deferred[None]] = field(default_factory=dict)
@@ -38,7 +38,7 @@ class Downloader:
 
     def __post_init__(self) -> None:
         self.throttle = Throttle(
-            self.backend,
+            self.backend or MemoryBackend(self.loop.clock),
             clock=self.loop.clock,
             call_later=self.loop.call_later,
             is_active=self.is_active,
@@ -711,6 +711,12 @@ class SlowBackend:
 
     def sent_without_turn(self, site: str, delay: float) -> None:
         self.log.append(("sent", site, delay))
+
+    def slow(self, site: str, delay: float) -> None:
+        raise NotImplementedError
+
+    def slowed(self, answer: Slowed) -> None:
+        raise NotImplementedError
 
 
 ASK = ("ask", SITE, DELAY, None, False)

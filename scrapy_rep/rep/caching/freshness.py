@@ -410,12 +410,20 @@ def retry_at(outage: Outage, bounds: Bounds) -> float:
     """
     doublings = min(max(outage.attempts - 1, 0), _MOST_DOUBLINGS)
     delay = min(bounds.retry_delay * 2.0**doublings, bounds.retry_max_delay)
-    headers = outage.result.headers
+    asked = retry_after(outage.result.headers, outage.last_at)
+    return outage.last_at + max(delay, min(asked, LONGEST_RETRY_AFTER), _LEAST)
+
+
+def retry_after(headers: Headers, received: float) -> float:
+    """The seconds of Retry-After (RFC 9110 §10.2.3) in *headers*, *received* then; 0 for none.
+
+    Names of *headers* are in lower case.
+    """
     value = _first(headers, "retry-after") or ""
-    seconds, date = _delta_seconds(value), _http_date(value, outage.last_at)
+    seconds, date = _delta_seconds(value), _http_date(value, received)
     if date is not None:
-        seconds = date - _sent(headers, outage.last_at)
-    return outage.last_at + max(delay, min(seconds or 0.0, LONGEST_RETRY_AFTER), _LEAST)
+        seconds = date - _sent(headers, received)
+    return max(seconds or 0.0, 0.0)
 
 
 # -- headers ------------------------------------------------------------------

@@ -1,0 +1,142 @@
+"""What people are told about sites that ask for a delay: log lines and stats."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING
+
+from scrapy.utils.asyncio import call_later
+
+from scrapy_rep.observers.stats import count
+from scrapy_rep.rep.parsing.lines import Field
+from scrapy_rep.rep.parsing.records import RequestRate
+from scrapy_rep.rep.text import printable
+
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
+    from scrapy_rep.rep.policy import Policy
+    from scrapy_rep.throttling.throttle import Throttle
+
+logger = logging.getLogger(__name__)
+
+# Sites that ask for more seconds than this get a line, one each,
+_SLOW = 1.0
+# so many seconds after a request was held: by then, most that will be held are.
+_TELL_AFTER = 1.0
+# So many sites are remembered.
+_MAX_SITES = 10_000
+# So many of the slowest sites are named at the end.
+_NAMED = 10
+
+
+class PaceLog:
+    """Lines and stats of one crawl."""
+
+    def __init__(self, crawler: Crawler, throttle: Throttle) -> None:
+        self._crawler = crawler
+        self._throttle = throttle
+        #: Who asked for the delay of each slow site.
+        self._why: dict[str, str] = {}
+        #: Those of them that no line is about yet.
+        self._untold: set[str] = set()
+        self._is_closed = False
+
+    def asked(
+        self, policy: Policy, agents: tuple[str, ...], wanted: float, delay: float, *, is_new: bool
+    ) -> None:
+        """*policy* asks for *wanted* seconds, or for others than before, and gets *delay*."""
+        if is_new:
+            count(self._crawler, "robotstxt/paced_count")
+        capped = delay < wanted
+        if capped:
+            count(self._crawler, "robotstxt/paced_capped_count")
+        url = printable(policy.origin.robots_url)
+        self._log(
+            logging.INFO if capped else logging.DEBUG,
+            "%(url)s asks for %(wanted)g s between two requests, and gets %(delay)g s%(because)s",
+            url=url,
+            wanted=wanted,
+            delay=delay,
+            because=" (REP_CRAWL_DELAY_MAX)" if capped else "",
+        )
+        if delay > _SLOW:
+            self._is_slow(policy.origin.host, f"by {_line(policy, agents, wanted)}{url}")
+
+    def answered(self, site: str, delay: float, why: str) -> None:
+        """*site* asks for *delay* by its answers; *why* says by which."""
+        self._log(
+            logging.DEBUG,
+            "%(site)s asks for %(delay)g s between two requests %(why)s",
+            site=printable(site),
+            delay=delay,
+            why=why,
+        )
+        if delay > _SLOW:
+            self._is_slow(site, why)
+
+    def held(self, site: str) -> None:
+        """A request is held at *site*."""
+        if site in self._untold:
+            self._untold.discard(site)
+            call_later(_TELL_AFTER, self._tell, site)
+
+    def _is_slow(self, site: str, why: str) -> None:
+        if site not in self._why:
+            self._untold.add(site)
+            if len(self._why) >= _MAX_SITES:
+                self._why.clear()
+        self._why[site] = why
+
+    def _tell(self, site: str) -> None:
+        delay = self._throttle.delay(site)
+        if self._is_closed or delay <= _SLOW:
+            return
+        held = self._throttle.waiting(site)
+        self._log(
+            logging.INFO,
+            "%(site)s asks for %(delay)g s between two requests %(why)s. Requests held: %(held)d, "
+            "for %(time)s",
+            site=printable(site),
+            delay=delay,
+            why=self._why.get(site, ""),
+            held=held,
+            time=_in_words(held * delay),
+        )
+
+    def close(self) -> None:
+        """The crawl is over: put the slowest sites into the stats."""
+        self._is_closed = True
+        slowest = [
+            {
+                "site": printable(site),
+                "requests": spent.requests,
+                "seconds": round(spent.seconds, 1),
+                "why": self._why.get(site, ""),
+            }
+            for site, spent in self._throttle.slowest(_NAMED)
+        ]
+        assert self._crawler.stats is not None
+        if slowest:
+            self._crawler.stats.set_value("robotstxt/slowest_sites", slowest)
+
+    def _log(self, level: int, message: str, **values: object) -> None:
+        logger.log(level, message, values, extra={"spider": self._crawler.spider})
+
+
+def _line(policy: Policy, agents: tuple[str, ...], wanted: float) -> str:
+    """Which line of the robots.txt asks for *wanted* seconds, where it is one of those for us."""
+    assert policy.robots is not None
+    for record in policy.robots.records_for(agents, (Field.CRAWL_DELAY, Field.REQUEST_RATE)):
+        value = record.value.delay if isinstance(record.value, RequestRate) else record.value
+        if value == wanted:
+            return f'"{record}" (line {record.line}) in '
+    return ""
+
+
+def _in_words(seconds: float) -> str:
+    """*seconds*, for people."""
+    for size, unit in ((3600, "h"), (60, "min")):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"
