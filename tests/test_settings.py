@@ -114,6 +114,9 @@ ACCEPTED: list[tuple[str, Any, str, Any]] = [
     ("REP_FETCH_META_KEYS", "proxy,bindaddress", "fetch_meta_keys", ("proxy", "bindaddress")),
     ("REP_FETCH_META_KEYS", [], "fetch_meta_keys", ()),
     ("REP_FETCH_TIMEOUT", "2.5", "fetch_timeout", 2.5),
+    ("REP_FLEET_SIZE", None, "fleet_size", None),
+    ("REP_FLEET_SIZE", "", "fleet_size", None),
+    ("REP_FLEET_SIZE", "4", "fleet_size", 4),
     ("REP_MAX_AGE", 60, "max_age", 60.0),
     ("REP_MAX_AGE", "", "max_age", None),
     ("REP_MAX_AGE", "None", "max_age", None),
@@ -233,6 +236,8 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("REP_FALLBACK_PARSER", "scrapy.Spider", "accepted: the import path of a subclass"),
     ("REP_FALLBACK_PARSER", 1, "accepted: the import path of a subclass"),
     ("ROBOTSTXT_PARSER", "protego.Protego", "accepted: the import path of a subclass"),
+    ("REP_FLEET_SIZE", 0, "accepted: an integer, at least 1"),
+    ("REP_FLEET_SIZE", "many", "accepted: an integer, at least 1"),
     ("REP_FETCH_META_KEYS", 1, "accepted: a list of names of request meta keys"),
     ("REP_FETCH_META_KEYS", [1], "accepted: a list of names of request meta keys"),
     *(
