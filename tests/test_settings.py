@@ -111,6 +111,13 @@ ACCEPTED: list[tuple[str, Any, str, Any]] = [
     ("REP_FALLBACK_PARSER", None, "fallback_parser", None),
     ("REP_FALLBACK_PARSER", "", "fallback_parser", None),
     ("REP_FALLBACK_PARSER", PythonRobotParser, "fallback_parser", PythonRobotParser),
+    (
+        "REP_FETCH_HEADERS",
+        {"X-A": "1", "Accept": None},
+        "fetch_headers",
+        {"X-A": "1", "Accept": None},
+    ),
+    ("REP_FETCH_HEADERS", '{"X-A": null}', "fetch_headers", {"X-A": None}),
     ("REP_FETCH_META_KEYS", "proxy,bindaddress", "fetch_meta_keys", ("proxy", "bindaddress")),
     ("REP_FETCH_META_KEYS", [], "fetch_meta_keys", ()),
     ("REP_FETCH_TIMEOUT", "2.5", "fetch_timeout", 2.5),
@@ -193,11 +200,11 @@ def test_a_value_that_makes_sense(name: str, value: Any, field: str, expected: A
 
 SECONDS = "accepted: a number of seconds above 0"
 REFUSED: list[tuple[str, Any, str]] = [
-    ("REP_AGENT_TOKENS", "Example Bot", "is no product token"),
-    ("REP_AGENT_TOKENS", ["ExampleBot/1.0"], "is no product token"),
-    ("REP_AGENT_TOKENS", ["*"], "is no product token"),
-    ("REP_AGENT_TOKENS", "a,", "is no product token"),
-    ("REP_AGENT_TOKENS", [1], "is no product token"),
+    ("REP_AGENT_TOKENS", "Example Bot", "is not a valid product token"),
+    ("REP_AGENT_TOKENS", ["ExampleBot/1.0"], "is not a valid product token"),
+    ("REP_AGENT_TOKENS", ["*"], "is not a valid product token"),
+    ("REP_AGENT_TOKENS", "a,", "is not a valid product token"),
+    ("REP_AGENT_TOKENS", [1], "is not a valid product token"),
     ("REP_AGENT_TOKENS", 1, "accepted: one product token or a list of them"),
     (
         "REP_COMPARE_FEED",
@@ -238,6 +245,11 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("ROBOTSTXT_PARSER", "protego.Protego", "accepted: the import path of a subclass"),
     ("REP_FLEET_SIZE", 0, "accepted: an integer, at least 1"),
     ("REP_FLEET_SIZE", "many", "accepted: an integer, at least 1"),
+    ("REP_FETCH_HEADERS", ["X-A"], "accepted: a dict of header names to a text, or None"),
+    ("REP_FETCH_HEADERS", "X-A=1", 'in a string, as JSON: {"X-Region": "eu"}'),
+    ("REP_FETCH_HEADERS", {"X A": "1"}, "not 'X A'"),
+    ("REP_FETCH_HEADERS", {"X-A": 1}, "not 'X-A': 1"),
+    ("REP_FETCH_HEADERS", {"X-A": "1\r\n2"}, "not 'X-A': '1\\r\\n2'"),
     ("REP_FETCH_META_KEYS", 1, "accepted: a list of names of request meta keys"),
     ("REP_FETCH_META_KEYS", [1], "accepted: a list of names of request meta keys"),
     *(
@@ -290,6 +302,17 @@ def test_a_value_that_makes_none_is_refused_with_name_value_and_what_is_accepted
     with pytest.raises(ConfigurationError, match=re.escape(f"{name} = {value!r}: ")) as raised:
         read(**{name: value})
     assert accepted in str(raised.value)
+
+
+def test_no_traceback_hides_the_message() -> None:
+    with pytest.raises(ConfigurationError) as raised:
+        read(REP_MAX_WAIT="soon")
+    # As asyncio hands it to the logger, which writes what a crawl did not start for.
+    error = raised.value
+    shown = traceback.format_exception(type(error), error, error.__traceback__)
+    assert shown == [
+        f"scrapy_rep.exceptions.ConfigurationError: REP_MAX_WAIT = 'soon': {SECONDS}\n"
+    ]
 
 
 def test_every_setting_has_a_case_above() -> None:
@@ -362,7 +385,7 @@ def test_a_feed_needs_a_storage(storages: dict[str, Any], says: str) -> None:
 
 
 def test_tokens_are_refused_on_their_own_too() -> None:
-    with pytest.raises(ValueError, match="'a b' is no product token"):
+    with pytest.raises(ValueError, match="'a b' is not a valid product token"):
         tokens(["a b"])
 
 

@@ -196,12 +196,15 @@ class HoldQueue:
         heappush(self._resuming, (rank, woken))
 
     def _resume(self) -> None:
-        _, woken = heappop(self._resuming)
+        # A stop is not to take a step for each request.
+        number = len(self._resuming) if self.limit.is_closing else 1
+        resuming = [heappop(self._resuming)[1] for _ in range(number)]
         if self._resuming:
             self.call_later(0, self._resume)
-        # Else its request was cancelled.
-        if not woken.called:
-            woken.callback(None)
+        for woken in resuming:
+            # Else its request was cancelled.
+            if not woken.called:
+                woken.callback(None)
 
     # -- room --------------------------------------------------------------------------
 
@@ -252,8 +255,8 @@ class HoldQueue:
             return
         self._next_line = now + _NEXT_LINE
         logger.info(
-            "requests waiting for a robots.txt or their turn: %(requests)d (origins: %(origins)d; "
-            "for longest, %(seconds).0f s: %(slowest)s)",
+            "Requests held for a robots.txt or their turn: %(requests)d "
+            "(origins: %(origins)d; longest: %(seconds).0f s, %(slowest)s)",
             {
                 "requests": len(self._queue),
                 "origins": len(self._of_origin),

@@ -7,6 +7,7 @@ that acts on the values; the file that owns a point reads its value from the giv
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import Enum
 
@@ -72,18 +73,10 @@ class PathForm(Enum):
     VERBATIM = "verbatim"
 
 
-@dataclass(frozen=True, slots=True)
-class StatusRule:
-    """HTTP statuses *first* to *last*, both included, mean *access*."""
-
-    first: int
-    last: int
-    access: Access
-
-
-_SUCCESSFUL = StatusRule(200, 299, Access.SUCCESSFUL)
-_TOO_MANY_REQUESTS = StatusRule(429, 429, Access.UNREACHABLE)
-_CLIENT_ERRORS = StatusRule(400, 499, Access.UNAVAILABLE)
+_SUCCESSFUL = range(200, 300), Access.SUCCESSFUL
+_FORBIDDEN = (401, 403), Access.DISALLOWED
+_TOO_MANY_REQUESTS = (429,), Access.UNREACHABLE
+_CLIENT_ERRORS = range(400, 500), Access.UNAVAILABLE
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +130,8 @@ class Dialect:
     empty_rules_match: bool = False
 
     # access.py
-    #: The first that covers a status says what it means.
-    statuses: tuple[StatusRule, ...] = (_SUCCESSFUL, _CLIENT_ERRORS)
+    #: Statuses and their access result; the first that match count.
+    statuses: tuple[tuple[Collection[int], Access], ...] = (_SUCCESSFUL, _CLIENT_ERRORS)
     #: What all other statuses and a missing answer mean. §2.3.1.4: 500 to 599; and what the
     #: standard leaves undefined (304 unasked, a redirect without Location) cannot allow anything.
     otherwise: Access = Access.UNREACHABLE
@@ -201,13 +194,7 @@ KOSTER1996 = Dialect(
     index_pages=False,
     # §3.1; "temporary failure" is any other that is not the client's. /robots.txt is allowed,
     # §3: robots "must retrieve these instructions before visiting other URLs".
-    statuses=(
-        _SUCCESSFUL,
-        StatusRule(401, 401, Access.DISALLOWED),
-        StatusRule(403, 403, Access.DISALLOWED),
-        _TOO_MANY_REQUESTS,
-        _CLIENT_ERRORS,
-    ),
+    statuses=(_SUCCESSFUL, _FORBIDDEN, _TOO_MANY_REQUESTS, _CLIENT_ERRORS),
     # §3.1: "should follow the redirects until a resource can be found".
     max_redirects=20,
     too_many_redirects=Access.UNREACHABLE,

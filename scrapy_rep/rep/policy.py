@@ -27,14 +27,6 @@ class Rules(Protocol):
         """The answer of :meth:`allowed` with its reason."""
 
 
-_DEFER = WhenUnreachable.DEFER
-_REASONS = {
-    Access.UNAVAILABLE: Reason.UNAVAILABLE,
-    Access.UNREACHABLE: Reason.UNREACHABLE,
-    Access.DISALLOWED: Reason.DISALLOWED,
-}
-
-
 @dataclass(frozen=True, slots=True)
 class Policy:
     """What a crawl may do at an origin until the time *until*, in seconds since the epoch.
@@ -88,7 +80,7 @@ class Policy:
     @property
     def defers(self) -> bool:
         """Whether requests are held until the robots.txt is reachable."""
-        return self.access is Access.UNREACHABLE and self.when_unreachable is _DEFER
+        return self.access is Access.UNREACHABLE and self.when_unreachable is WhenUnreachable.DEFER
 
     @property
     def sitemaps(self) -> tuple[str, ...]:
@@ -122,7 +114,7 @@ class Policy:
             return replace(self.rules.verdict(url, agents), origin=self.origin, age=age)
         if is_robots_txt(url, self.dialect):
             return Verdict(True, Reason.ROBOTS_TXT_ITSELF, origin=self.origin, age=age)
-        reason = _REASONS[self.access]
+        reason = Reason(self.access.value)
         return Verdict(self._allows_all(), reason, None, (), self.origin, age, self.detail)
 
     def objection(self, url: str, agents: Agents, now: float) -> Verdict | None:

@@ -10,7 +10,8 @@ key, after the prefix
                        is held, when somebody was told to ask next, until when the turn is
                        held (ms since the epoch, by Redis' clock), and by which worker
 ``workers``            a sorted set: workers, and when each was heard of last
-``slow``               a hash: by site, the delay that its answers ask for, and until when
+``slow:{SITE}``        the delay that its answers ask for (ms)
+``slow``               a hash of these: by site, the delay, and until when it holds
 =====================  ====================================================================
 
 Nothing is reserved: a turn is granted when it is used. The worker that has it says now and
@@ -55,6 +56,8 @@ local function keep(key, delay, last, before, ask, till, holder)
   redis.call('SET', key, value, 'PX', string.format('%.0f', {_KEPT * 1000:.0f} + delay))
 end
 local time, delay, name = now(), tonumber(ARGV[1]), ARGV[2]
+local slow = tonumber(text(KEYS[2], 20) or '') or 0
+delay = math.max(delay, slow)
 """
 # Each returns the time first.
 #
@@ -120,9 +123,18 @@ local names, rank = redis.call('ZRANGE', KEYS[1], 0, -1), 0
 for _, other in ipairs(names) do if other < ARGV[1] then rank = rank + 1 end end
 return {{time, rank, #names}}
 """
-
-# Each entry is a delay and until when it holds. The time of the whole is that of the longest.
-# What is of another type is not ours.
+# For those who ask for a turn.
+_SLOW_HERE = f"""
+local slow = tonumber(ARGV[1])
+if slow > 0 then
+  redis.call('SET', KEYS[2], ARGV[1], 'PX', string.format('%.0f', slow + {KEPT * 1000:.0f}))
+else
+  redis.call('DEL', KEYS[2])
+end
+return {{now()}}
+"""
+# For those who do not: each entry is a delay and until when it holds. The time of the whole is
+# that of the longest. What is of another type is not ours.
 _SLOW = f"""
 local time, delay = now(), tonumber(ARGV[2])
 local ms = delay + {KEPT * 1000:.0f}
@@ -235,6 +247,7 @@ class RedisTurns:
     async def slow(self, site: str, delay: float) -> None:
         """All workers are to leave *delay* at *site*, by what it has answered; 0: no more."""
         arguments = (site, milliseconds(delay))
+        await self._client.script(self._lua + _SLOW_HERE, self._keys(site), milliseconds(delay))
         await self._client.script(self._lua + _SLOW, [self._slow_key], *arguments)
 
     async def slowed(self) -> dict[str, float]:
@@ -259,6 +272,8 @@ class RedisTurns:
     async def _say(
         self, lua: str, site: str, delay: float, holder: str, *more: str | int
     ) -> list[Any]:
-        key = f"{self._prefix}turn:{{{site}}}"
         arguments = (milliseconds(delay), holder, *more)
-        return await self._client.script(self._lua + _SITE + lua, [key], *arguments)
+        return await self._client.script(self._lua + _SITE + lua, self._keys(site), *arguments)
+
+    def _keys(self, site: str) -> list[str]:
+        return [f"{self._prefix}{kind}:{{{site}}}" for kind in ("turn", "slow")]

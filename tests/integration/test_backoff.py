@@ -113,34 +113,36 @@ async def test_the_rate_halves_and_recovers(servers: LoopbackServers) -> None:
         assert gap >= least - 0.005
 
 
+# All but the first request wait in the queue of their download slot when the first is answered.
+QUEUED = {"DOWNLOAD_DELAY": 0.5}
+
+
 @pytest_twisted.ensureDeferred
 async def test_requests_that_wait_in_a_download_slot_are_held_too(servers: LoopbackServers) -> None:
-    under_way: list[int] = []
-
-    async def answer(asked: Asked, writer: asyncio.StreamWriter) -> None:
-        if asked.target == "/robots.txt":
-            writer.write(ok())
-            return
-        under_way.append(1)
-        if len(under_way) <= 2:
-            # Both are under way, and all others in Scrapy's hands, when the answer comes.
-            await asyncio.sleep(0.5)
-            writer.write(http_response(429, b"", [("Retry-After", "2")]))
-        else:
-            writer.write(PAGE)
-
-    one = servers.serve(answer)
+    one = servers.serve(busy(lambda page: page == 1, 429, "2"))
 
     async def script(spider: ScriptedSpider) -> None:
         await spider.ask(f"{one.url}/robots.txt")
-        statuses = await together(spider, paths(one, 6))
-        assert sorted(statuses) == [200] * 4 + [429] * 2
+        statuses = await together(spider, paths(one, 4))
+        assert sorted(statuses) == [200] * 3 + [429]
 
-    await crawl(script, ON | {"CONCURRENT_REQUESTS_PER_DOMAIN": 2})
-    times = page_times(one)
-    assert times[2] - times[1] >= 2
-    # One at a time from then on: of 2 s, 1 s after a fine one, and none.
-    assert times[3] - times[2] >= 1 - 0.005
+    await crawl(script, ON | QUEUED)
+    # 2 s, and one second after a fine answer.
+    assert page_gaps(one)[0] >= 2
+    assert page_gaps(one)[1] >= 1 - 0.005
+
+
+def test_requests_that_go_back_to_the_scheduler_are_sent_later(
+    servers: LoopbackServers, loop: str
+) -> None:
+    one = servers.serve(busy(lambda page: page == 2, 429, "2"))
+    # With a policy at hand, all go to the download slot at once.
+    warm_up = [f"{one.url}/first"]
+    result = Job(pages(*paths(one, 6)), loop, settings=QUEUED, warm_up=warm_up).run()
+    assert {result.outcome(url) for url in paths(one, 6)} == {"fetched"}
+    # Each once, and none before the time.
+    assert sorted(asked.target for asked in one.asked[2:]) == [f"/{number}" for number in range(6)]
+    assert page_gaps(one)[1] >= 2
 
 
 @pytest_twisted.ensureDeferred

@@ -6,7 +6,7 @@ import logging
 
 import pytest
 from scrapy import Request, Spider, signals
-from scrapy.crawler import Crawler
+from scrapy.utils.test import get_crawler
 
 from scrapy_rep.observers import summary
 from scrapy_rep.observers.summary import Refusals, Summary
@@ -21,7 +21,7 @@ class Crawl:
     """A crawl of which there is only the summary."""
 
     def __init__(self) -> None:
-        self.crawler = Crawler(Spider)
+        self.crawler = get_crawler(Spider, {"EXTENSIONS_BASE": {}})
         self.summary = Summary(self.crawler)
 
     def learn(self, *policies: Policy) -> None:
@@ -157,3 +157,21 @@ def test_of_one_origin_some_lines_are_told_apart() -> None:
         refusals.add(policy.verdict(url, "x", NOON))
     assert refusals.count == 102
     assert refusals.most_frequent == ('"Disallow: /7$" (line 9)', 2)
+
+
+def test_the_slowest_sites_are_those_of_the_stats(caplog: pytest.LogCaptureFixture) -> None:
+    crawl = Crawl()
+    crawl.learn(with_rules(BODY))
+    assert crawl.crawler.stats is not None
+    crawl.crawler.stats.set_value(
+        "robotstxt/slowest_sites",
+        [
+            {"site": "a.example", "requests": 1200, "seconds": 12_345.6, "why": "by this"},
+            {"site": "b.example", "requests": 2, "seconds": 0.5, "why": ""},
+        ],
+    )
+    assert crawl.end(caplog)[3:] == [
+        "slowest sites, by the time that requests waited or were under way there:",
+        "  12,346 s  a.example: 1,200 requests, by this",
+        "       0 s  b.example: 2 requests",
+    ]

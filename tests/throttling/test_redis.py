@@ -564,6 +564,9 @@ def test_slow_sites_are_known_to_all_for_a_time(
             assert await other.slowed() == {SITE: 3.5, "other.example": 16.0}
             await other.slow("other.example", 0.0)
             assert await one.slowed() == {SITE: 3.5}
+            # Also to a worker that has not heard of it yet.
+            await one.sent(SITE, 0.2)
+            assert await other.grant(SITE, 0.2) == 3.5
             clock.now += 3.5 + KEPT - 0.001
             assert await one.slowed() == {SITE: 3.5}
             clock.now += 0.002

@@ -60,7 +60,5 @@ def access_result(
         return dialect.otherwise
     if overrides and result.status in overrides:
         return overrides[result.status]
-    for statuses in dialect.statuses:
-        if statuses.first <= result.status <= statuses.last:
-            return statuses.access
-    return dialect.otherwise
+    accesses = (access for statuses, access in dialect.statuses if result.status in statuses)
+    return next(accesses, dialect.otherwise)

@@ -15,11 +15,10 @@ from itertools import accumulate
 
 from ..parsing.lines import Field
 from ..parsing.records import OtherRecord, RequestRate, TimeWindow
+from ..text import listed
 
 _MINUTES = 24 * 60
 _DAY = _MINUTES * 60.0
-# A hostile file may name tens of thousands of times.
-_MOST_TIMES_SHOWN = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,9 +76,7 @@ class Pace:
     @property
     def times(self) -> str:
         """When visits are allowed, for people; of many times, the first ones."""
-        shown = ", ".join(map(str, self.visit_times[:_MOST_TIMES_SHOWN]))
-        more = len(self.visit_times) - _MOST_TIMES_SHOWN
-        return f"{shown} and {more:,} more" if more > 0 else shown
+        return listed(self.visit_times)
 
 
 def _spans(window: TimeWindow | None) -> Iterator[tuple[int, int]]:

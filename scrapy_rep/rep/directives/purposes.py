@@ -23,14 +23,10 @@ from ..rules.matching import TOO_COSTLY, RuleSet, line_of
 
 PREFERENCE_FIELDS = frozenset({Field.CONTENT_SIGNAL, Field.CONTENT_USAGE})
 
-# Terms of https://contentsignals.org and of draft-ietf-aipref-vocab for the same.
-_SAME = (
-    frozenset({"search"}),
-    frozenset({"ai-input"}),
-    frozenset({"ai-train", "train-ai"}),
-)
-#: The purposes that have a definition somewhere.
-KNOWN_PURPOSES = frozenset().union(*_SAME)
+#: The purposes of https://contentsignals.org and of draft-ietf-aipref-vocab,
+KNOWN_PURPOSES = frozenset({"search", "ai-input", "ai-train", "train-ai"})
+# and their terms for the same purpose.
+_SAME = frozenset({"ai-train", "train-ai"})
 
 
 class Refusal(NamedTuple):
@@ -108,7 +104,7 @@ class _Refusing(NamedTuple):
 
 
 def _refuses(purpose: str) -> Callable[[UsagePreferences], bool]:
-    same = next((terms for terms in _SAME if purpose in terms), {purpose})
+    same = _SAME if purpose in _SAME else {purpose}
     return lambda value: any(term in same and not yes for term, yes in value.purposes)
 
 

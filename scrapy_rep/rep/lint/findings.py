@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import Enum
-from itertools import chain, islice, pairwise
+from itertools import chain, count, islice, pairwise, repeat
 from operator import attrgetter
 
 from ..dialects import Dialect, Naming
@@ -82,7 +82,7 @@ class FindingKind(Enum):
     EMPTY_RULE = _OK, 'A "{}" without a value, which says nothing of any URL.'
     OTHER_RECORD = _OK, "A {} record, which decides no access."
     UNKNOWN_FIELD = _WARNING, 'The field "{}" is unknown: the line is ignored.'
-    NO_FIELD = _WARNING, "Text that is no field with a value: the line is ignored."
+    NO_FIELD = _WARNING, "Text that is not a field with a value: the line is ignored."
 
     # About the file.
     BYTE_ORDER_MARK = _NOTE, "A byte order mark, which is skipped."
@@ -172,12 +172,13 @@ def read_findings(body: bytes, dialect: Dialect, truncated: bool) -> list[Findin
     """
     lines = split_lines(body, dialect)
     reads = [read_line(line, dialect) if line else None for line in lines]
+    numbered = [(number, read) for number, read in enumerate(reads, 1) if read is not None]
     findings = chain(
-        _of_readings(lines, reads, dialect),
+        map(_reading, count(1), lines, reads, repeat(dialect)),
         _of_marks(body, dialect),
-        _of_keys(reads),
+        _of_keys(numbered),
         _of_bytes(body, dialect),
-        _of_groups(all_groups(body, dialect), reads, dialect),
+        _of_groups(all_groups(body, dialect), numbered, dialect),
         _of_records(read_other_records(body, dialect, _KNOWN_FIELDS)),
         [Finding(max(len(lines), 1), FindingKind.TRUNCATED)] if truncated else [],
     )
@@ -188,23 +189,14 @@ def read_findings(body: bytes, dialect: Dialect, truncated: bool) -> list[Findin
 # -- what a line was taken for ---------------------------------------------------
 
 
-def _of_readings(
-    lines: list[bytes], reads: list[Line | None], dialect: Dialect
-) -> Iterator[Finding]:
-    for number, (line, read) in enumerate(zip(lines, reads, strict=True), 1):
+def _reading(number: int, line: bytes, read: Line | None, dialect: Dialect) -> Finding:
+    if read is None:
         text = line.strip()
-        if not text:
-            yield Finding(number, FindingKind.BLANK)
-        elif read is not None:
-            yield _reading(number, read, dialect)
-        else:
-            is_comment = text.startswith(b"#")
-            yield Finding(number, FindingKind.COMMENT if is_comment else FindingKind.NO_FIELD)
-
-
-def _reading(number: int, read: Line, dialect: Dialect) -> Finding:
+        if text and not text.startswith(b"#"):
+            return Finding(number, FindingKind.NO_FIELD)
+        return Finding(number, FindingKind.COMMENT if text else FindingKind.BLANK)
+    field = read.field.value.capitalize()
     if read.field in RULES:
-        field = read.field.value.capitalize()
         if not read.value:
             return Finding(number, FindingKind.EMPTY_RULE, (field,))
         return Finding(number, FindingKind.RULE, (field, read.value))
@@ -216,7 +208,7 @@ def _reading(number: int, read: Line, dialect: Dialect) -> Finding:
     if read.field is Field.UNKNOWN:
         kind = FindingKind.UNKNOWN_FIELD if read.colon else FindingKind.NO_FIELD
         return Finding(number, kind, (read.key,))
-    return Finding(number, FindingKind.OTHER_RECORD, (read.field.value.capitalize(),))
+    return Finding(number, FindingKind.OTHER_RECORD, (field,))
 
 
 # -- how it is written -------------------------------------------------------------
@@ -234,9 +226,9 @@ def _of_marks(body: bytes, dialect: Dialect) -> Iterator[Finding]:
         yield Finding(1, FindingKind.BYTE_ORDER_MARK)
 
 
-def _of_keys(reads: list[Line | None]) -> Iterator[Finding]:
-    for number, read in enumerate(reads, 1):
-        if read is None or read.field is Field.UNKNOWN:
+def _of_keys(numbered: list[tuple[int, Line]]) -> Iterator[Finding]:
+    for number, read in numbered:
+        if read.field is Field.UNKNOWN:
             continue
         field = read.field.value
         if read.key.lower() != field.encode():
@@ -277,12 +269,11 @@ def _is_utf8(text: bytes) -> bool:
 
 
 def _of_groups(
-    groups: list[Group], reads: list[Line | None], dialect: Dialect
+    groups: list[Group], numbered: list[tuple[int, Line]], dialect: Dialect
 ) -> Iterator[Finding]:
-    numbered = [(number, read) for number, read in enumerate(reads, 1) if read is not None]
-    yield from _of_lines_without_group(groups, numbered, dialect)
+    yield from _of_lines_without_group(groups, numbered)
     yield from _of_names(groups)
-    yield from _of_joints(groups, numbered, dialect)
+    yield from _of_joints(groups, numbered)
     shared = _shared_names(groups)
     for group in groups:
         alone = shared.isdisjoint(lowered(name) for name, _ in group.agents)
@@ -298,7 +289,7 @@ def _of_groups(
 
 
 def _of_lines_without_group(
-    groups: list[Group], numbered: list[tuple[int, Line]], dialect: Dialect
+    groups: list[Group], numbered: list[tuple[int, Line]]
 ) -> Iterator[Finding]:
     """User-agent lines without rules, and rules without user-agent lines."""
     rules = {line for group in groups for line, _, _ in group.rules}
@@ -327,9 +318,7 @@ def _shared_names(groups: list[Group]) -> set[str]:
     return {name for name, count in names.items() if count > 1}
 
 
-def _of_joints(
-    groups: list[Group], numbered: list[tuple[int, Line]], dialect: Dialect
-) -> Iterator[Finding]:
+def _of_joints(groups: list[Group], numbered: list[tuple[int, Line]]) -> Iterator[Finding]:
     """Where a group goes on though a record seems to end it (RFC 9309 §2.2.4)."""
     others = [number for number, read in numbered if read.field not in REP_FIELDS]
     for group in groups:

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from enum import Enum
+from operator import attrgetter
 from typing import NamedTuple
 
 from ..dialects import Dialect, PathForm, Precedence
 from ..parsing.groups import Group
 from ..parsing.lines import Field
 from ..parsing.urls import canonical_patterns
+
+_rank = attrgetter("rank")
 
 
 class Redundancy(Enum):
@@ -51,30 +54,6 @@ class _Rule(NamedTuple):
     pattern: str
     line: int
     allow: bool
-
-
-class _Above(NamedTuple):
-    """Of the rules that match all that begins with *start*, the highest of each type."""
-
-    start: str
-    allow: _Rule | None
-    disallow: _Rule | None
-
-    def highest(self) -> _Rule | None:
-        found = [rule for rule in (self.allow, self.disallow) if rule]
-        return max(found, key=lambda rule: rule.rank, default=None)
-
-    def of_type(self, allow: bool) -> _Rule | None:
-        return self.allow if allow else self.disallow
-
-    def plus(self, rule: _Rule) -> _Above:
-        """The same for the longer start of *rule*."""
-        other = self.of_type(rule.allow)
-        if other is not None and other.rank > rule.rank:
-            return self._replace(start=rule.start)
-        if rule.allow:
-            return _Above(rule.start, rule, self.disallow)
-        return _Above(rule.start, self.allow, rule)
 
 
 def redundant_rules(group: Group, dialect: Dialect, alone: bool) -> Iterator[RedundantRule]:
@@ -179,37 +158,38 @@ def _below_others(
 ) -> Iterator[RedundantRule]:
     """Those of *rules* that match only what one of them without *special* matches."""
     longest = dialect.precedence is Precedence.LONGEST
-    lengths = _Lengths(opponents, dialect) if alone and longest else None
-    # The starts that the start of the rule begins with, the longest one last.
-    above = [_Above("", None, None)]
+    lengths = _lengths(opponents, dialect) if alone and longest else None
+    # The starts that the start of the rule begins with, the longest one last; and of the rules
+    # that match all that begins with one, the highest of each type.
+    above: list[tuple[str, dict[bool, _Rule]]] = [("", {})]
     for rule in sorted(rules):
-        while not rule.start.startswith(above[-1].start):
+        while not rule.start.startswith(above[-1][0]):
             above.pop()
-        highest = above[-1].highest()
-        beaten = highest is not None and highest.rank > rule.rank
-        if not _has_index_page(rule, dialect):
-            parent = above[-1].of_type(rule.allow)
-            if highest is not None and beaten:
+        by_type = above[-1][1]
+        parent = by_type.get(rule.allow)
+        if by_type and not _has_index_page(rule, dialect):
+            highest = max(by_type.values(), key=_rank)
+            if highest.rank > rule.rank:
                 yield _useless(rule, highest)
-            elif parent and lengths and lengths.none_between(parent, rule):
+            elif parent and lengths and _none_between(parent, rule, lengths):
                 yield _useless(rule, parent)
         if not rule.special:
-            above.append(above[-1].plus(rule))
+            better = parent if parent and parent.rank > rule.rank else rule
+            above.append((rule.start, by_type | {rule.allow: better}))
 
 
-class _Lengths:
-    """The lengths of the patterns of each type, where the longest match decides."""
+def _lengths(rules: list[_Rule], dialect: Dialect) -> dict[bool, list[int]]:
+    """The lengths of the patterns of each type, sorted."""
+    # "/a/index.html" allows "/a/$".
+    pages = [rule.pattern.rfind("/") + 2 for rule in rules if _has_index_page(rule, dialect)]
+    return {
+        True: sorted(pages + [len(rule.pattern) for rule in rules if rule.allow]),
+        False: sorted(len(rule.pattern) for rule in rules if not rule.allow),
+    }
 
-    def __init__(self, rules: Sequence[_Rule], dialect: Dialect) -> None:
-        self._allow = sorted(
-            [len(rule.pattern) for rule in rules if rule.allow]
-            # "/a/index.html" allows "/a/$".
-            + [rule.pattern.rfind("/") + 2 for rule in rules if _has_index_page(rule, dialect)]
-        )
-        self._disallow = sorted(len(rule.pattern) for rule in rules if not rule.allow)
 
-    def none_between(self, shorter: _Rule, longer: _Rule) -> bool:
-        """Whether none of the other type is as long as one of these, or in between."""
-        others = self._disallow if longer.allow else self._allow
-        first = bisect_left(others, len(shorter.pattern))
-        return first == bisect_right(others, len(longer.pattern))
+def _none_between(shorter: _Rule, longer: _Rule, lengths: dict[bool, list[int]]) -> bool:
+    """Whether no pattern of the other type is as long as one of these, or in between."""
+    others = lengths[not longer.allow]
+    first = bisect_left(others, len(shorter.pattern))
+    return first == bisect_right(others, len(longer.pattern))

@@ -92,11 +92,11 @@ def preferences(agents: Agents) -> tuple[str, ...]:
 def check_token(token: object) -> str:
     """*token*, if a group can name it; :exc:`ValueError` says what is wrong with it otherwise."""
     if not isinstance(token, str):
-        raise ValueError(f"{token!r} is no product token: it is no string")
+        raise ValueError(f"{token!r} is not a valid product token: it is not a string")
     if not _TOKEN.fullmatch(token):
         raise ValueError(
-            f"{token!r} is no product token and can match no group: a token is one or more "
-            f"of the characters a-z, A-Z, 0-9, '_' and '-', such as 'ExampleBot'"
+            f"{token!r} is not a valid product token and can match no group: a token is one or "
+            f"more of the characters a-z, A-Z, 0-9, '_' and '-', such as 'ExampleBot'"
         )
     return token
 

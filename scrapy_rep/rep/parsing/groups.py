@@ -88,30 +88,32 @@ def _read_groups(
     """The groups of *body* about one of the agents *requested* or everyone, or *every* group."""
     wanted = {*requested, EVERYONE}
     groups: list[Group] = []
-    group = Group([], 0, [], set())
+    agents: list[tuple[str, int]] = []
+    names: set[str] = set()
+    interrupted = 0
     # Whether the group has ended, and whether other records stand at its end.
     ended = others = False
     # How most sections go on. Of a group that is not about us, no more need be read.
     rule_starts = (b"disallow:", b"allow:") if dialect.allow_lines else (b"disallow:",)
     for number, value, text in read_sections(body, dialect):
         if ended:
-            group = Group([], 0, [], set())
+            agents, names, interrupted = [], set(), 0
         elif others:
-            group = group._replace(interrupted=len(group.agents))
+            interrupted = len(agents)
         name = group_name(value, dialect)
-        group.agents.append((name, number))
-        group.names.update(names_among(name, wanted, dialect))
-        if not (every or group.names) and text[:9].lower().startswith(rule_starts):
+        agents.append((name, number))
+        names.update(names_among(name, wanted, dialect))
+        if not (every or names) and text[:9].lower().startswith(rule_starts):
             ended = True
             continue
         blank = _BLANK_LINE.search(text) if dialect.blank_ends_group else None
         records = records_of(text[: blank.start()] if blank else text, number + 1, dialect)
         rules = [record for record in records if record[1] is _DISALLOW or record[1] is _ALLOW]
         ended, others = bool(rules or blank), bool(records)
-        if rules and (every or group.names):
-            groups.append(group._replace(rules=rules))
+        if rules and (every or names):
+            groups.append(Group(agents, interrupted, rules, names))
     # User-agent lines without rules at the end allow everything. Where blank lines end
     # groups, a group needs rules.
-    if group.agents and (every or group.names) and not (ended or dialect.blank_ends_group):
-        groups.append(group)
+    if agents and (every or names) and not (ended or dialect.blank_ends_group):
+        groups.append(Group(agents, interrupted, [], names))
     return groups

@@ -91,16 +91,21 @@ _BY_PREFIX = {
 }
 
 
-# The usual spellings, by whether there are Allow lines. One look-up reads most keys.
-_USUAL = {
-    allow_lines: {
+def _as_written(keys: dict[bytes, Field]) -> dict[bytes, Field]:
+    """*keys* in the usual spellings: one look-up reads most keys."""
+    return {
         spelling: field
-        for key, field in _KEYS.items()
+        for key, field in keys.items()
         for spelling in (key, key.capitalize(), key.title(), key.upper())
-        if allow_lines or field is not Field.ALLOW
     }
-    for allow_lines in (True, False)
+
+
+# By whether there are Allow lines, and by whether typos are accepted.
+_USUAL = {
+    True: _as_written(_KEYS),
+    False: _as_written({key: _KEYS[key] for key in _KEYS if key != b"allow"}),
 }
+_USUAL_AGENT = {False: _as_written(_KEYS), True: _as_written(_KEYS | _TYPOS)}
 
 
 class Line(NamedTuple):
@@ -159,7 +164,8 @@ def read_sections(body: bytes, dialect: Dialect) -> Iterator[tuple[int, bytes, b
 def _agent_of(line: bytes, dialect: Dialect) -> bytes | None:
     """The value of *line* if it is a user-agent line."""
     key, colon, value = line.partition(b":")
-    if _USUAL[True].get(key) is Field.USER_AGENT and colon and b"#" not in line:
+    field = _USUAL_AGENT[dialect.lenient_keys].get(key)
+    if field is Field.USER_AGENT and colon and b"#" not in line:
         return value.strip(WHITE_SPACE)
     read = read_line(line, dialect)
     return read.value if read is not None and read.field is Field.USER_AGENT else None

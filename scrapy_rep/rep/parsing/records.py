@@ -243,7 +243,7 @@ def _sitemap(raw: bytes) -> str:
         raise _Malformed("It names no sitemap: the URL of one is expected.")
     if not _is_http_url(text):
         raise _Malformed(
-            "It is no complete URL: one that starts with http:// or https:// is expected.", text
+            "It is not a complete URL: one that starts with http:// or https:// is expected.", text
         )
     return text
 
@@ -254,7 +254,9 @@ _SECONDS = re.compile(rb"[0-9]{1,9}(?:\.[0-9]*)?|\.[0-9]+")
 
 def _crawl_delay(raw: bytes) -> float:
     if not _SECONDS.fullmatch(raw):
-        raise _Malformed("It is no number of seconds, such as 10 or 2.5; units are not expected.")
+        raise _Malformed(
+            "It is not a number of seconds, such as 10 or 2.5; units are not expected."
+        )
     return float(raw)
 
 
@@ -273,7 +275,7 @@ def _request_rate(raw: bytes) -> RequestRate:
     match = _REQUEST_RATE.fullmatch(raw)
     if match is None:
         raise _Malformed(
-            "It is no rate: requests and a time, such as 1/10s, 100/15m or 1/5, are expected,"
+            "It is not a rate: requests and a time, such as 1/10s, 100/15m or 1/5, are expected,"
             " and after them at most a time of the day in UTC, such as 1300-1659."
         )
     requests, time, unit, *window = match.groups()
@@ -286,7 +288,7 @@ def _request_rate(raw: bytes) -> RequestRate:
 def _visit_time(raw: bytes) -> TimeWindow:
     match = _VISIT_TIME.fullmatch(raw)
     if match is None:
-        raise _Malformed("It is no time of the day in UTC, such as 0600-0845.")
+        raise _Malformed("It is not a time of the day in UTC, such as 0600-0845.")
     return _window(*match.groups())
 
 
@@ -308,7 +310,7 @@ _HOST = re.compile(rb"(?:https?://)?[^\s/?#@]+/?", re.IGNORECASE)
 
 def _host(raw: bytes) -> str:
     if not _HOST.fullmatch(raw):
-        raise _Malformed("It is no host name, such as www.example.com.")
+        raise _Malformed("It is not a host name, such as www.example.com.")
     return _text(raw)
 
 
@@ -318,7 +320,7 @@ def _clean_param(raw: bytes) -> CleanParam:
     params = words[0].split(b"&") if words else []
     if len(words) > 2 or not params or not all(params):
         raise _Malformed(
-            "It is no list of parameters with '&' between them, and at most a path after a space."
+            "It is not a list of parameters with '&' between them and at most a path after a space."
         )
     path = _bytes_as_path(words[1]) if len(words) == 2 else None
     return CleanParam(tuple(map(_bytes_as_path, params)), path)
@@ -327,7 +329,7 @@ def _clean_param(raw: bytes) -> CleanParam:
 # An experiment of Google's, which ended on 1 September 2019.
 def _noindex(raw: bytes) -> str:
     if not raw.startswith((b"/", b"*")):
-        raise _Malformed("It is no path pattern, which starts with '/' or '*'.")
+        raise _Malformed("It is not a path pattern, which starts with '/' or '*'.")
     return _bytes_as_path(raw)
 
 
@@ -336,7 +338,7 @@ def _noindex(raw: bytes) -> str:
 def _license(raw: bytes) -> str:
     text = _text(raw)
     if not _is_http_url(text):
-        raise _Malformed("It is no URL of a licence, which starts with http:// or https://.")
+        raise _Malformed("It is not the URL of a licence, which starts with http:// or https://.")
     return text
 
 
@@ -379,7 +381,7 @@ def _content_signal(raw: bytes) -> UsagePreferences:
     if complete:
         return found
     raise _Malformed(
-        "It has a part that is no purpose with yes or no, such as ai-train=no, and no "
+        "It has a part that is neither a purpose with yes or no, such as ai-train=no, nor "
         "use=immediate, use=reference or use=full.",
         found if purposes or shown else None,
     )
@@ -425,7 +427,7 @@ def _content_usage(raw: bytes) -> UsagePreferences:
         if match is None:
             # "If the parsing of the Dictionary fails, preferences are unknown": those of its path.
             raise _Malformed(
-                "It is no dictionary of a structured field, such as train-ai=n, search=y.",
+                "It is not a dictionary of a structured field, such as train-ai=n, search=y.",
                 UsagePreferences((), path),
             )
         members[match["key"].decode("ascii")] = match["token"]

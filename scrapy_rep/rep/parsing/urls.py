@@ -63,22 +63,22 @@ class _Form(NamedTuple):
     encoded: dict[int, str]
 
 
-def _canonical_form() -> _Form:
-    encoded = {byte: f"%{byte:02X}" for byte in range(256)}
+_AS_ENCODED = {byte: f"%{byte:02X}" for byte in range(256)}
+_AS_IS = {byte: chr(byte) for byte in range(256)}
+_FORMS = {
     # Clients send a "%" that begins no encoded byte as it is.
-    raw = encoded | {ord(character): character for character in _UNRESERVED + _RESERVED + "%"}
-    return _Form(raw, encoded | {ord(character): character for character in _UNRESERVED})
-
-
-def _decoded_form() -> _Form:
+    PathForm.CANONICAL: _Form(
+        raw=_AS_ENCODED | {byte: chr(byte) for byte in [*_PLAIN, ord("%")]},
+        encoded=_AS_ENCODED | {ord(character): character for character in _UNRESERVED},
+    ),
     # The draft of 1996, §3.2.2: "If a %xx encoded octet is encountered it is
     # unencoded prior to comparison, unless it is the "/" character". "%" has
     # one form, or the bytes of "%252F" would be those of "%2F".
-    same = {byte: chr(byte) for byte in range(256)} | {ord("%"): "%25"}
-    return _Form(same, same | {ord("/"): "%2F"})
-
-
-_FORMS = {PathForm.CANONICAL: _canonical_form(), PathForm.DECODED: _decoded_form()}
+    PathForm.DECODED: _Form(
+        raw=_AS_IS | {ord("%"): "%25"},
+        encoded=_AS_IS | {ord("%"): "%25", ord("/"): "%2F"},
+    ),
+}
 _ENCODED = re.compile("((?:%[0-9A-Fa-f]{2})+)")
 
 
@@ -108,7 +108,7 @@ class Origin:
         """
         text = _strip(url)
         if not _WITH_ROBOTS_TXT.match(text):
-            raise InvalidURL(f"{url!r} is no http, https or ftp URL")
+            raise InvalidURL(f"{url!r} is not an http, https or ftp URL")
         scheme, host, port = _split(text)
         return cls(scheme, _ascii_host(host), _DEFAULT_PORTS[scheme] if port is None else port)
 
@@ -147,7 +147,7 @@ def _split(url: str) -> tuple[str, str, int | None]:
         parts = urlsplit(url.replace("\\", "/"))
         port = parts.port
     except ValueError as error:
-        raise InvalidURL(f"{url!r} is no URL: {error}") from None
+        raise InvalidURL(f"{url!r} is not a URL: {error}") from None
     if not parts.hostname:
         raise InvalidURL(f"{url!r} names no host")
     return parts.scheme, parts.hostname, port

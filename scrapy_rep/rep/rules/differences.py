@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import unquote
 
 from ..dialects import DIALECTS, GOOGLE, KOSTER1994, KOSTER1996, MIN_PARSED_SIZE, RFC9309, Dialect
@@ -280,11 +280,8 @@ _OTHER_RECORDS = "other records between user-agent lines"
 _COUNTERPARTS = {RFC9309.name: GOOGLE, GOOGLE.name: RFC9309}
 
 
-class _Change(NamedTuple):
-    """A new *value* for a *field* of a dialect."""
-
-    field: str
-    value: Any
+# A field of a dialect and its new value.
+_Change = tuple[str, Any]
 
 
 class Differences:
@@ -294,11 +291,9 @@ class Differences:
     """
 
     def __init__(self, body: bytes, dialect: Dialect = RFC9309) -> None:
-        self._body = body
         self._dialect = dialect
         self._google = GoogleReading(body)
-        self._read = lru_cache(_RULE_SETS)(self._parse)
-        self._changed = lru_cache(_RULE_SETS)(self._parse_changed)
+        self._read = lru_cache(_RULE_SETS)(partial(RobotsTxt.parse, body))
 
     def from_dialect(self, url: str, agents: Agents, other: Dialect) -> tuple[str, ...]:
         """The points by which *other* differs from ours about *url* and *agents*, if it does."""
@@ -325,8 +320,8 @@ class Differences:
         if counterpart is not None and (points := self.from_dialect(url, agents, counterpart)):
             return points
         for change in _changes(self._dialect, DIALECTS.values()):
-            if self._changed((change,)).allowed(url, agents) is allowed:
-                return (_ABOUT[change.field],)
+            if self._changed([change]).allowed(url, agents) is allowed:
+                return (_ABOUT[change[0]],)
         for name, other_form in _OTHER_FORMS.items():
             if self._read(self._dialect).allowed(other_form(url), agents) is allowed:
                 return (name,)
@@ -344,23 +339,20 @@ class Differences:
         """A smallest set of changes, from ours to *other*, that makes the answer *wanted*."""
 
         def reached(changes: Collection[_Change]) -> bool:
-            return self._changed(tuple(changes)).allowed(url, agents) is wanted
+            return self._changed(changes).allowed(url, agents) is wanted
 
-        changes = _changes(self._dialect, (other,))
-        return tuple(dict.fromkeys(_ABOUT[c.field] for c in _least(changes, reached)))
+        changes = _least(_changes(self._dialect, (other,)), reached)
+        return tuple(dict.fromkeys(_ABOUT[name] for name, _ in changes))
 
-    def _parse(self, dialect: Dialect) -> RobotsTxt:
-        return RobotsTxt.parse(self._body, dialect)
-
-    def _parse_changed(self, changes: tuple[_Change, ...]) -> RobotsTxt:
-        """The file as ours would read it with *changes*."""
-        return self._parse(replace(self._dialect, **{c.field: c.value for c in changes}))
+    def _changed(self, changes: Iterable[_Change]) -> RobotsTxt:
+        """The file by our reading with *changes*."""
+        return self._read(replace(self._dialect, **dict(changes)))
 
 
 def _changes(dialect: Dialect, others: Iterable[Dialect]) -> list[_Change]:
-    """What is to be changed in *dialect* to have what one of *others* has."""
+    """The changes that give *dialect* a value of one of *others*."""
     changes = [
-        _Change(name, getattr(other, name))
+        (name, getattr(other, name))
         for name in _ABOUT
         for other in others
         if getattr(other, name) != getattr(dialect, name)

@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from enum import Enum
-from typing import NamedTuple
 
 from ..dialects import Dialect, Precedence
 from ..parsing.agents import AgentLine, Agents, preferences
-from ..parsing.groups import Group, all_groups, groups_among
-from ..parsing.lines import Field
+from ..parsing.groups import all_groups, groups_among
+from ..parsing.lines import Field, Record
 from ..parsing.urls import InvalidURL, canonical_patterns, path_to_match
 from .matching import MOST_PIECES, NO_RULE, Rule, filling, searchable, specific, weight_of
 from .robotstxt import RobotsTxt
@@ -101,21 +100,15 @@ def explain(robots: RobotsTxt, url: str | bytes, agents: Agents) -> Explanation:
     except InvalidURL:
         return Explanation(verdict, None, agent, ours, ())
     about_us = {line for group in groups for line, _, _ in group.rules}
-    weighed = _weighed(every_group, about_us, path, robots.dialect)
-    best = max((each.weight for each in weighed if each.rule.line in about_us), default=NO_RULE)
-    rules = []
-    for each in weighed:
-        fate = _fate(each.weight, best, each.rule.line in about_us, verdict.reason)
-        rules.append(ExplainedRule(each.rule, fate, each.length))
-    return Explanation(verdict, path, agent, ours, tuple(rules))
-
-
-class _Weighed(NamedTuple):
-    """A rule, its weight if it matches or :data:`_NOT_TRIED`, and the bytes that count."""
-
-    rule: Rule
-    weight: int
-    length: int
+    rules = [rule for group in every_group for rule in group.rules]
+    weighed = _weighed(rules, about_us, path, robots.dialect)
+    best = max((weighed[line][0] for line in about_us), default=NO_RULE)
+    explained = []
+    for line, field, value in rules:
+        weight, length = weighed[line]
+        fate = _fate(weight, best, line in about_us, verdict.reason)
+        explained.append(ExplainedRule(Rule(field is Field.ALLOW, value, line), fate, length))
+    return Explanation(verdict, path, agent, ours, tuple(explained))
 
 
 # Less than any weight.
@@ -125,26 +118,24 @@ _MOST_EXPLAINED = 10 * MOST_PIECES
 
 
 def _weighed(
-    groups: list[Group], about_us: Collection[int], path: str, dialect: Dialect
-) -> list[_Weighed]:
-    """Each rule of *groups*, compared with *path* alone, by line; first those *about_us*."""
-    rules = [rule for group in groups for rule in group.rules]
-    rules.sort(key=lambda rule: rule[0] not in about_us)
+    rules: list[Record], about_us: Collection[int], path: str, dialect: Dialect
+) -> dict[int, tuple[int, int]]:
+    """The weight of each of *rules* alone, or :data:`_NOT_TRIED`, and its length, by line."""
+    rules = sorted(rules, key=lambda rule: rule[0] not in about_us)
     patterns = canonical_patterns([value for _, _, value in rules], dialect)
     text = searchable(path, filling(dialect))
     longest = dialect.precedence is Precedence.LONGEST
-    weighed, stars = list[_Weighed](), 0
-    for (line, field, value), pattern in zip(rules, patterns, strict=True):
-        rule = Rule(field is Field.ALLOW, value, line)
+    weighed, stars = dict[int, tuple[int, int]](), 0
+    for (line, field, _), pattern in zip(rules, patterns, strict=True):
         starred = dialect.wildcards and "*" in pattern
         stars += pattern.count("*")
         if starred and stars > _MOST_EXPLAINED:
             weight = _NOT_TRIED
         else:
-            weight = weight_of((line, pattern, rule.allow), path, text, dialect)
+            weight = weight_of((line, pattern, field is Field.ALLOW), path, text, dialect)
         length = specific(weight) // 2 if longest else len(pattern)
-        weighed.append(_Weighed(rule, weight, 0 if weight <= NO_RULE else length))
-    return sorted(weighed, key=lambda each: each.rule.line)
+        weighed[line] = weight, 0 if weight <= NO_RULE else length
+    return weighed
 
 
 def _fate(weight: int, best: int, about_us: bool, reason: Reason) -> Fate:

@@ -51,16 +51,8 @@ class RobotsTxt:
     """
 
     __slots__ = (
-        "_groups",
-        "_lines",
-        "_path_start",
-        "_requested",
-        "_rule_sets",
-        "_rules",
-        "_sites",
-        "body",
-        "dialect",
-        "truncated",
+        *("_groups", "_lines", "_path_start", "_requested", "_rule_sets", "_rules", "_sites"),
+        *("body", "dialect", "truncated"),
     )
 
     def __init__(self, body: bytes, dialect: Dialect, truncated: bool) -> None:

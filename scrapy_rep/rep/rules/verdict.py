@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
 from ..parsing.agents import AgentLine
 from ..parsing.records import OtherRecord
 from ..parsing.urls import ROBOTS_TXT, InvalidURL, Origin, has_other_scheme
-from ..text import printable
+from ..text import listed, printable
 from .matching import MOST_PIECES, Rule
-
-# A hostile file may have tens of thousands of user-agent lines in a group.
-_MOST_NAMES = 10
 
 
 class Reason(Enum):
@@ -86,19 +82,11 @@ class Verdict:
     def _because(self) -> str:
         where = printable(self.origin.robots_url) if self.origin else ROBOTS_TXT[1:]
         if decided := self.rule or self.record:
-            names = _names(self.group)
+            names = listed(dict.fromkeys(agent.name for agent in self.group))
             by = f'by "{decided}" (line {self.line}, group {names}) of {where}'
             return "; ".join(filter(None, (by, _MERGED if self.merged else "", self.detail)))
         text = _SENTENCES[self.reason].format(where=where)
         return f"{text} ({self.detail})" if self.detail else text
-
-
-def _names(group: Sequence[AgentLine]) -> str:
-    """The names of *group* for people; the first ones, where there are many."""
-    names = list(dict.fromkeys(agent.name for agent in group))
-    shown = ", ".join(map(printable, names[:_MOST_NAMES]))
-    more = len(names) - _MOST_NAMES
-    return f"{shown} and {more:,} more" if more > 0 else shown
 
 
 def origin_or_verdict(url: str) -> Origin | Verdict:
