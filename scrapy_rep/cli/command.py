@@ -26,18 +26,36 @@ class RobotsCommand(ScrapyCommand):
     @cached_property
     def root(self) -> SubcommandGroup:
         """All subcommands, in the order of the help. A new one needs a line here."""
+        from scrapy_rep.cli.audit import AUDIT
         from scrapy_rep.cli.cache import CACHE
         from scrapy_rep.cli.check import CHECK
         from scrapy_rep.cli.compare import COMPARE
         from scrapy_rep.cli.demo import DEMO
+        from scrapy_rep.cli.diff import DIFF
         from scrapy_rep.cli.explain import EXPLAIN
         from scrapy_rep.cli.fetch import FETCH
+        from scrapy_rep.cli.history import HISTORY
         from scrapy_rep.cli.lint import LINT
         from scrapy_rep.cli.options import SubcommandGroup
+        from scrapy_rep.cli.page import PAGE
         from scrapy_rep.cli.report import REPORT
         from scrapy_rep.cli.sitemaps import SITEMAPS
 
-        subcommands = (CHECK, EXPLAIN, COMPARE, LINT, FETCH, SITEMAPS, CACHE, REPORT, DEMO)
+        subcommands = (
+            CHECK,
+            EXPLAIN,
+            COMPARE,
+            LINT,
+            FETCH,
+            PAGE,
+            SITEMAPS,
+            CACHE,
+            REPORT,
+            AUDIT,
+            HISTORY,
+            DIFF,
+            DEMO,
+        )
         return SubcommandGroup("robots", self.short_desc(), "", subcommands)
 
     def syntax(self) -> str:

@@ -202,6 +202,9 @@ def encode(entry: CacheEntry) -> bytes:
     if outage is not None:
         head[2] = [*_fields(outage.result), outage.since, outage.last_at, outage.attempts]
         bodies += outage.result.body
+    if entry.earlier:
+        head.append([len(each) for each in entry.earlier])
+        bodies += b"".join(entry.earlier)
     line = json.dumps(head, separators=(",", ":"), allow_nan=False).encode("ascii")
     if len(line) > _MAX_HEAD or len(bodies) > MAX_BODIES:
         raise ValueError(f"too large to be kept: {len(line)} + {len(bodies)} bytes")
@@ -243,17 +246,19 @@ def _decode(origin: Origin, value: object) -> CacheEntry:
     line, newline, bodies = _decompressed(value).partition(b"\n")
     if not newline or len(line) > _MAX_HEAD:
         _refuse("no head")
-    about, copy, outage = json.loads(line)
+    about, copy, outage, *more = json.loads(line)
     if about != key_of(origin):
         _refuse("about another origin")
     if copy is None and outage is None:
         _refuse("no entry")
     rest = io.BytesIO(bodies)
-    entry = CacheEntry(
-        origin,
+    known = (
         None if copy is None else _copy(copy, rest),
         None if outage is None else _outage(outage, rest),
     )
+    # Most entries have no earlier copies.
+    earlier = tuple([_body(size, rest) for size in (more[0] if more else ())])
+    entry = CacheEntry(origin, *known, earlier)
     if rest.read(1):
         _refuse("more than the bodies")
     return entry
@@ -287,13 +292,10 @@ def _outage(fields: list[Any], bodies: io.BytesIO) -> Outage:
 
 def _result(fields: list[Any], bodies: io.BytesIO) -> FetchResult:
     url, status, size, redirects, failure, detail, headers, cut, via, user_agent = fields
-    body = bodies.read(_count(size, MAX_BODIES))
-    if len(body) != size:
-        _refuse("a body is missing")
     return FetchResult(
         _is(url, str),
         None if status is None else _count(status),
-        body,
+        _body(size, bodies),
         _count(redirects),
         None if failure is None else Failure[_is(failure, str)],
         _detail(_is(detail, str)),
@@ -302,6 +304,13 @@ def _result(fields: list[Any], bodies: io.BytesIO) -> FetchResult:
         tuple([_headers(each) for each in via]),
         _is(user_agent, str),
     )
+
+
+def _body(size: object, bodies: io.BytesIO) -> bytes:
+    body = bodies.read(_count(size, MAX_BODIES))
+    if len(body) != size:
+        _refuse("a body is missing")
+    return body
 
 
 def _headers(fields: list[Any]) -> Headers:

@@ -19,7 +19,7 @@ from twisted.internet.defer import Deferred
 from scrapy_rep.engine import Engine
 from scrapy_rep.exceptions import CrawlStopping
 from scrapy_rep.holding.concurrency import ConcurrencyLimit
-from scrapy_rep.observers.observer import Observers
+from scrapy_rep.observers.observer import Observer, Observers
 from scrapy_rep.policies.cache import PolicyCache
 from scrapy_rep.policies.fetcher import RobotsTxtFetcher
 from scrapy_rep.policies.states import State
@@ -146,7 +146,7 @@ class StoppingLimit(ConcurrencyLimit):
         self.callbacks.append(callback)
 
 
-class Seen:
+class Seen(Observer):
     """An observer that keeps what it is told of policies."""
 
     observes_allowed = False

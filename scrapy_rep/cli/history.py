@@ -1,0 +1,128 @@
+"""``scrapy robots history``: when a robots.txt changed, and by how much."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import sys
+from typing import Any
+
+from scrapy.settings import BaseSettings
+
+from scrapy_rep.cli import options as common
+from scrapy_rep.cli.errors import FINE, WRONG
+from scrapy_rep.cli.options import Subcommand
+from scrapy_rep.cli.output import Printer, iso, print_table, write_json
+from scrapy_rep.cli.sources import Session, origin_of
+from scrapy_rep.cli.versions import Version, versions_in_store
+from scrapy_rep.evidence.changes import Changes, changes
+from scrapy_rep.rep.parsing.lines import split_lines
+from scrapy_rep.rep.text import printable
+
+_DESCRIPTION = """\
+Lists the versions of a robots.txt that the store has, the newest first: since when
+and until when crawls saw it, its size, how many lines came and went, and whether
+that changes anything for any crawler. The store keeps the last REP_HISTORY versions
+that differ, beside the newest.
+
+"scrapy robots diff URL A B" shows what changes between two of them.
+
+--json writes one object: origin, and versions, a list with number, fetched_at,
+confirmed_at, status, size, added, removed and changed (null for the oldest).
+
+Exit codes: 0 done; 1 nothing is known of the origin; 2 usage, settings, or a store
+that does not work.
+
+examples:
+  scrapy robots history https://example.com
+  scrapy robots history example.com --json"""
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("origin", metavar="URL", help="a URL of the origin")
+    common.add_dialect(parser)
+    common.add_json(parser)
+
+
+def _run(options: argparse.Namespace, settings: BaseSettings) -> int:
+    session = Session.of(options, settings)
+    origin = origin_of(options.origin)
+    versions = versions_in_store(session, origin)
+    rows = [_row(*pair) for pair in zip(versions, [*versions[1:], None], strict=False)]
+    name = printable(str(origin))
+    if options.json:
+        write_json({"origin": name, "versions": rows})
+    elif not rows:
+        Printer(sys.stdout).line(f"Nothing is known of {name}.")
+    else:
+        titles = (
+            "version",
+            "fetched",
+            "last seen",
+            "status",
+            "bytes",
+            "added",
+            "removed",
+            "change",
+        )
+        print_table(Printer(sys.stdout), titles, [_cells(row) for row in rows], 30)
+    return FINE if rows else WRONG
+
+
+def _row(version: Version, before: Version | None) -> dict[str, Any]:
+    copy = version.copy
+    row: dict[str, Any] = {
+        "number": version.number,
+        "fetched_at": copy.fetched_at,
+        "confirmed_at": copy.confirmed_at,
+        "status": copy.result.status,
+        "size": len(copy.result.body),
+        "added": None,
+        "removed": None,
+        "changed": None,
+    }
+    if before is not None:
+        row["added"], row["removed"] = _line_counts(before, version)
+        row["changed"] = _meaning(changes(before.robots, version.robots))
+        if before.copy.result.status != copy.result.status:
+            row["changed"] = f"status {before.copy.result.status} before"
+    return row
+
+
+def _line_counts(old: Version, new: Version) -> tuple[int, int]:
+    """How many lines came, and how many went."""
+    before, after = (split_lines(each.robots.body, each.robots.dialect) for each in (old, new))
+    matcher = difflib.SequenceMatcher(None, before, after)
+    same = sum(block.size for block in matcher.get_matching_blocks())
+    return len(after) - same, len(before) - same
+
+
+def _meaning(found: Changes) -> str:
+    if found.is_nothing:
+        return "nothing"
+    parts = []
+    if any(change.lost for change in found.agents):
+        parts.append("access lost")
+    if any(change.gained for change in found.agents):
+        parts.append("access gained")
+    if found.records_added or found.records_removed:
+        parts.append("other records")
+    if found.ai_agents_added or found.ai_agents_removed:
+        parts.append("AI agents")
+    return ", ".join(parts) or "other rules"
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+    times = [iso(row["fetched_at"]), iso(row["confirmed_at"])]
+    rest = ("status", "size", "added", "removed", "changed")
+    return [str(row["number"]), *times, *("-" if row[k] is None else str(row[k]) for k in rest)]
+
+
+HISTORY = Subcommand(
+    "history",
+    "URL [options]",
+    "when a robots.txt changed, and by how much",
+    _DESCRIPTION,
+    _add_options,
+    _run,
+)
