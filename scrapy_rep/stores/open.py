@@ -81,7 +81,7 @@ def parse_spec(value: object) -> StoreSpec:
         return StoreSpec(in_memory=True)
     if value == "sqlite":
         return StoreSpec(in_memory=False)
-    if isinstance(value, str) and value.startswith(("redis", "unix:")):
+    if isinstance(value, str) and value.startswith(("redis", "unix://")):
         return StoreSpec(in_memory=False, redis=_redis_url(value))
     if not isinstance(value, str) or not value.startswith(_SQLITE_URL):
         raise ValueError(_ACCEPTED)

@@ -311,8 +311,12 @@ class _Connection:
     def _said(self, error: Exception) -> str:
         """What Redis has said, and what to do about it."""
         kind, said = type(error).__name__, str(error)
+        all_said = ""
+        why: BaseException | None = error
         # redis-py does not always say why it could not connect.
-        all_said = f"{kind}: {said}: {error.__cause__ or error.__context__}"
+        while why is not None:
+            all_said += f"{type(why).__name__}: {why}\n"
+            why = why.__cause__ or why.__context__
         advice = [_ADVICE[words] for words in _ADVICE if words in all_said]
         return ": ".join(map(printable, [str(self._url), said or kind, *advice[:1]]))
 

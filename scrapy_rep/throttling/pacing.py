@@ -220,12 +220,14 @@ def _backend(crawler: Crawler, settings: RepSettings) -> Backend:
     from scrapy_rep.throttling.fleet import FleetBackend, TurnStore
 
     store: TurnStore
+    fleet_size = 0
     if settings.store.redis is not None:
         from scrapy_rep.throttling.redis import RedisTurns
 
         store = RedisTurns(settings.store.redis)
+        fleet_size = settings.fleet_size or 0
     else:
         from scrapy_rep.throttling.sqlite import SqliteTurns
 
         store = SqliteTurns(settings.store.file)
-    return FleetBackend(crawler, store, time.monotonic, settings.fleet_size or 0)
+    return FleetBackend(crawler, store, time.monotonic, fleet_size)

@@ -289,6 +289,26 @@ def test_the_documented_rights_suffice(
     assert said(caplog) == []
 
 
+@pytest.mark.parametrize("lacks", [False, True])
+def test_the_documented_rights_in_a_cluster(
+    any_redis_cluster: RedisCluster, do: Do, caplog: pytest.LogCaptureFixture, lacks: bool
+) -> None:
+    async def scenario() -> None:
+        more = ["-cluster"] if lacks else ["+cluster|slots", "+command"]
+        for server in any_redis_cluster.servers:
+            with server.client() as client:
+                rights = [*documented_rights(), *more]
+                client.execute_command("ACL", "SETUSER", "crawler", "reset", *rights)
+        url = any_redis_cluster.patient_url.replace("//", "//crawler:secret@")
+        async with guarded(url) as store:
+            await use(store, 0, works=not lacks)
+            assert await store.clear() == (0 if lacks else 30)
+
+    do(scenario())
+    assert said(caplog) == ["WARNING"] * lacks
+    assert ("the rights that docs/stores.rst lists" in caplog.text) is lacks
+
+
 @pytest.mark.parametrize("lacking", ["-evalsha", "-set", "resetkeys"])
 def test_a_user_without_the_rights(
     any_redis: RedisServer, do: Do, caplog: pytest.LogCaptureFixture, lacking: str

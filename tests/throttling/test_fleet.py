@@ -322,11 +322,12 @@ def test_workers_in_no_order_are_spread_at_random() -> None:
     begins = set()
     for _ in range(20):
         worker = fails(Worker(), workers=3, rank=None)
-        worker.visit()
-        worker.visit()
-        first, second = worker.went_on
-        assert second - first == pytest.approx(3 * SLOT)
-        begins.add(round(first % (3 * SLOT), 1))
+        for _ in range(3):
+            worker.visit()
+        # The first may have been a little late for its slot.
+        _, second, third = worker.went_on
+        assert third - second == pytest.approx(3 * SLOT)
+        begins.add(round(second % (3 * SLOT), 1))
     assert len(begins) > 10
 
 
