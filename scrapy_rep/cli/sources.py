@@ -8,12 +8,12 @@ import sys
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, TypeVar
 
 from scrapy import Request
 from scrapy.crawler import Crawler
-from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import DeferredList
@@ -28,7 +28,6 @@ from scrapy_rep.rep.parsing.urls import InvalidURL, Origin, has_other_scheme
 from scrapy_rep.rep.policy import Policy
 from scrapy_rep.rep.rules.robotstxt import RobotsTxt
 from scrapy_rep.rep.rules.verdict import Reason, Verdict
-from scrapy_rep.rep.text import printable
 from scrapy_rep.settings import RepSettings, tokens
 from scrapy_rep.tokens import AgentTokens
 
@@ -120,8 +119,7 @@ class Session:
         try:
             agents = tokens(named.get("agent", []))
         except ValueError as error:
-            message = f"--agent: {printable(str(error), most=None)}"
-            raise UsageError(message, print_help=False) from None
+            raise CommandError(f"argument --agent: {error}") from None
         if not agents:
             agents = AgentTokens(settings, None).of(Request("data:,"))
         return cls(scrapy_settings, settings, agents, named.get("fresh", False))
@@ -156,12 +154,12 @@ class Session:
     def load(self, source: str) -> Robots:
         """The robots.txt that *source* names: a URL of its origin, a file, or standard input.
 
-        Raises as :meth:`read_file` and :meth:`crawl`, and :exc:`UsageError`.
+        Raises as :meth:`read_file` and :meth:`crawl`.
         """
         if is_url(source):
             return self.get(origin_of(source))
         if source != STDIN and not Path(source).exists():
-            raise CommandError(f"there is no file {source} (a URL has a scheme, such as https://)")
+            raise CommandError(f"there is no file {source}; for a URL, write https://{source}")
         return self.read_file(source)
 
     def get(self, origin: Origin) -> Robots:
@@ -239,21 +237,40 @@ class RobotsGetter:
 # -- URLs ----------------------------------------------------------------------------
 
 
-def absolute(text: str) -> str:
-    """*text* as a URL; without a scheme, it is an https one. A path is left alone.
+def absolute(text: str, *, file: bool = False) -> str:
+    """*text* as a URL: without a scheme, as an https URL. A path is left alone.
+
+    Raises :exc:`CommandError` where *text* is likely meant otherwise: a private host without a
+    scheme or, if it is asked about a *file*, a path without its slash.
 
     >>> absolute("example.com/page"), absolute("example.com:8080"), absolute("/page")
     ('https://example.com/page', 'https://example.com:8080', '/page')
     """
-    return text if text.startswith("/") or _SCHEME.match(text) else f"https://{text}"
+    if text.startswith("/") or _SCHEME.match(text):
+        return text
+    authority, slash, _ = text.partition("/")
+    if _is_private(authority):
+        raise CommandError(f"{text!r} has no scheme: did you mean http://{text}?")
+    if file and not (slash and "." in authority):
+        raise CommandError(f"{text!r} is neither a path nor a URL: did you mean /{text}?")
+    return f"https://{text}"
+
+
+def _is_private(authority: str) -> bool:
+    """Whether *authority* is this machine, or one of a private network."""
+    host = re.sub(r":\d*$", "", authority).strip("[]")
+    try:
+        return host == "localhost" or ip_address(host).is_private
+    except ValueError:
+        return False
 
 
 def origin_of(text: str) -> Origin:
-    """The origin of *text*, a URL or a host. Raises :exc:`UsageError`."""
+    """The origin of *text*, a URL or a host. Raises :exc:`CommandError`."""
     try:
         return Origin.of(absolute(text))
     except InvalidURL as error:
-        raise UsageError(f"no origin: {printable(str(error))}", print_help=False) from None
+        raise CommandError(f"no origin: {error}") from None
 
 
 def is_url(text: str) -> bool:
@@ -261,19 +278,22 @@ def is_url(text: str) -> bool:
     return "://" in text
 
 
-def check_use_of_stdin(urls: list[str], file: str | None) -> None:
-    """Raise :exc:`UsageError` if standard input would be read twice."""
-    if STDIN in urls and (len(urls) > 1 or file == STDIN):
-        message = "-, standard input, can be the only URL, or the file, but not both"
-        raise UsageError(message, print_help=False)
+def urls_of(
+    options: argparse.Namespace, tell: Callable[[int], None] = lambda size: None
+) -> Iterator[str]:
+    """The URLs of a command that has URLs and --file; "-" means those of standard input.
 
-
-def lines_of_stdin(tell: Callable[[int], None] = lambda size: None) -> Iterator[str]:
-    """The lines of standard input that are not blank, as URLs.
-
-    Bytes that are not UTF-8 are percent-encoded. *tell* is called with the size of each line
-    in bytes.
+    *tell* is called with the size of each line in bytes. Raises :exc:`CommandError`.
     """
+    from_stdin = STDIN in options.urls
+    if from_stdin and (len(options.urls) > 1 or options.file == STDIN):
+        raise CommandError("-, standard input, can be the only URL, or the file, but not both")
+    lines = _lines_of_stdin(tell) if from_stdin else options.urls
+    return (absolute(line, file=options.file is not None) for line in lines)
+
+
+def _lines_of_stdin(tell: Callable[[int], None]) -> Iterator[str]:
+    """The lines that are not blank; bytes that are not UTF-8 are percent-encoded."""
     for line in sys.stdin.buffer:
         tell(len(line))
         stripped = line.strip()
