@@ -21,6 +21,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "access_table",
     "clause_table",
+    "cli_options",
     "decision_diagram",
     "findings_table",
     "setting_values",

@@ -45,16 +45,16 @@ _STYLES = {
     Freshness.GIVEN_UP.value: Style.BAD,
 }
 _COLUMNS = (
-    Column("origin", cut=Cut.MIDDLE),
-    Column("standing"),
-    Column("access"),
+    Column("origin"),
+    Column("standing", width=8),
+    Column("access", width=11),
     Column("status", right=True),
-    Column("age", right=True),
-    Column("left", right=True),
-    Column("bytes", right=True),
+    Column("age", right=True, width=7),
+    Column("left", right=True, width=7),
+    Column("bytes", right=True, width=9),
 )
 # So many origins are in memory at a time.
-_PORTION = 10_000
+_PORTION = 1000
 # The width of the labels of "show".
 _LABEL = 15
 
@@ -73,14 +73,17 @@ def _path(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
 
 def _list(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
     settings = RepSettings.read(scrapy_settings)
-    table = Table(Printer(sys.stdout), _COLUMNS, styled=1)
+    titles = [column.title for column in _COLUMNS]
     records = None
     if options.format != "text":
-        records = Records(options.format, [column.title for column in _COLUMNS])
+        records = Records(options.format, titles)
 
     async def write_all(store: Store) -> int:
         crawl = NewCrawl(settings, time.time())
         origins = await sorted_origins(store)
+        widest = max((len(str(origin)) for origin in origins), default=0)
+        origin = Column("origin", cut=Cut.MIDDLE, width=widest)
+        table = Table(Printer(sys.stdout), (origin, *_COLUMNS[1:]), styled=1)
         for start in range(0, len(origins), _PORTION):
             portion = origins[start : start + _PORTION]
             states = [state async for state in crawl.states(store, portion)]

@@ -20,9 +20,9 @@ from scrapy_rep.stores.base import time_of
 from scrapy_rep.stores.open import open_store
 
 _HEADLINES = {
-    "new": "known from now on",
-    "confirmed": "confirmed by the server, nothing has changed",
-    "same": "fetched again, nothing has changed",
+    "new": "cached now",
+    "confirmed": "confirmed by the server, not changed",
+    "same": "fetched again, not changed",
     "changed": "fetched again, and changed",
     "unreachable": "unreachable",
 }

@@ -6,7 +6,7 @@ import argparse
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 
@@ -29,19 +29,21 @@ from scrapy_rep.cli.output import (
     verdict_as_json,
 )
 from scrapy_rep.cli.sources import STDIN, Robots, RobotsGetter, Session, urls_of
-from scrapy_rep.rep.parsing.urls import Origin
-from scrapy_rep.rep.rules.verdict import Reason, Verdict, origin_or_verdict
+from scrapy_rep.rep.rules.verdict import Reason, Verdict
 from scrapy_rep.rep.text import printable
 
 # So many URLs are in memory at a time.
 _PORTION = 10_000
 _COLUMNS = (
-    Column("answer"),
-    Column("line", right=True),
+    Column("answer", width=len("refused")),
+    Column("line", right=True, width=5),
     Column("reason", cut=Cut.END),
     Column("group", cut=Cut.END, shared=True),
 )
-_SOURCE_COLUMNS = (Column("source", shared=True), Column("age", right=True, shared=True))
+_SOURCE_COLUMNS = (
+    Column("source", shared=True, width=len("fetched")),
+    Column("age", right=True, shared=True, width=6),
+)
 _URL_COLUMN = Column("url", cut=Cut.MIDDLE, shared=True)
 _CSV = (
     *("url", "allowed", "reason", "line", "rule", "group", "detail", "agents"),
@@ -71,41 +73,29 @@ def _run(options: argparse.Namespace, settings: BaseSettings) -> int:
     write = _writer(options, session)
     exit_code = FINE
 
-    def finish(portion: list[_Checked]) -> None:
+    def finish(found: Iterable[tuple[str, Robots | Verdict]]) -> None:
         nonlocal exit_code
         urls.progress.clear()
+        portion = [_Checked.of(url, robots, session) for url, robots in found]
         write(portion)
         sys.stdout.flush()
         exit_code = max(exit_code, *(each.exit_code for each in portion))
 
+    async def check(getter: RobotsGetter) -> None:
+        def tell(done: int, total: int) -> None:
+            urls.progress.status(f"{done:,} of {total:,} origins", done, total)
+
+        for portion in urls.portions():
+            finish(await getter.get_for(portion, tell))
+
     if options.file is None:
-        session.crawl(lambda getter: _check_live(urls, getter, session, finish))
+        session.crawl(check)
     else:
         robots = session.read_file(options.file)
         for portion in urls.portions():
-            finish([_Checked(url, robots, robots.verdict(url, session.agents)) for url in portion])
+            finish((url, robots) for url in portion)
     urls.progress.clear()
     return exit_code
-
-
-async def _check_live(
-    urls: _Urls,
-    getter: RobotsGetter,
-    session: Session,
-    finish: Callable[[list[_Checked]], None],
-) -> None:
-    for portion in urls.portions():
-        by_url = {url: origin_or_verdict(url) for url in portion}
-        wanted = dict.fromkeys(origin for origin in by_url.values() if isinstance(origin, Origin))
-        fetched = 0
-
-        def tell(total: int = len(wanted)) -> None:
-            nonlocal fetched
-            fetched += 1
-            urls.progress.status(f"{fetched:,} of {total:,} origins", fetched, total)
-
-        found = await getter.get(wanted, tell)
-        finish([_checked(url, by_url[url], found, session) for url in portion])
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +106,13 @@ class _Checked:
     robots: Robots | None
     verdict: Verdict
 
+    @classmethod
+    def of(cls, url: str, robots: Robots | Verdict, session: Session) -> _Checked:
+        """With *robots* as :meth:`RobotsGetter.get_for` returns it."""
+        if isinstance(robots, Verdict):
+            return cls(url, None, robots)
+        return cls(url, robots, robots.verdict(url, session.agents))
+
     @property
     def exit_code(self) -> int:
         """FAILED if the answer cannot be relied on."""
@@ -123,14 +120,6 @@ class _Checked:
         if unreachable or self.verdict.reason is Reason.INVALID_URL:
             return FAILED
         return FINE if self.verdict.allowed else WRONG
-
-
-def _checked(
-    url: str, origin: Origin | Verdict, found: Mapping[Origin, Robots], session: Session
-) -> _Checked:
-    if isinstance(origin, Verdict):
-        return _Checked(url, None, origin)
-    return _Checked(url, found[origin], found[origin].verdict(url, session.agents))
 
 
 class _Urls:

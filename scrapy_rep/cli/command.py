@@ -120,7 +120,7 @@ class RobotsCommand(ScrapyCommand):
             metavar="LEVEL",
             type=str.upper,
             choices=_LEVELS,
-            help=f"write log messages from this level on: {', '.join(_LEVELS)}",
+            help=f"write log messages from this level on ({', '.join(_LEVELS)})",
         )
         for name in ("--logfile", "--profile", "--pidfile"):
             group.add_argument(name, help=argparse.SUPPRESS)

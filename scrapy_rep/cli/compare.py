@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import logging
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
@@ -36,9 +36,8 @@ from scrapy_rep.cli.sources import Robots, Session, urls_of
 from scrapy_rep.parsers.external import too_costly
 from scrapy_rep.rep.caching.access import FetchResult, access_result
 from scrapy_rep.rep.dialects import DIALECTS, RFC9309, Access, Dialect
-from scrapy_rep.rep.parsing.urls import Origin, has_other_scheme
 from scrapy_rep.rep.rules.differences import Differences
-from scrapy_rep.rep.rules.verdict import Reason, Verdict, origin_or_verdict
+from scrapy_rep.rep.rules.verdict import Reason, Verdict
 from scrapy_rep.rep.text import printable
 
 #: By short name: the parsers of Scrapy, and the distributions that they use.
@@ -73,8 +72,8 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         dest="parsers",
         metavar="PARSERS",
         default="protego,urllib",
-        help=f"other parsers, separated by commas: {', '.join(PARSERS)}, or import paths of "
-        "RobotParser classes (default: %(default)s)",
+        help=f"other parsers, separated by commas ({', '.join(PARSERS)}, or import paths of "
+        "RobotParser classes; %(default)s by default)",
     )
     common.add_agents(parser)
     common.add_file(parser)
@@ -87,8 +86,7 @@ def _run(options: argparse.Namespace, settings: BaseSettings) -> int:
     urls = list(urls_of(options))
     with _silence():
         parsers = _parsers(options.parsers)
-        files = _files_of(urls, options.file, session, parsers)
-        rows = sorted((_row(url, each) for url, each in files), key=lambda row: row.agree)
+        rows = sorted(_rows(urls, options.file, session, parsers), key=lambda row: row.agree)
     if options.format == "json":
         write_json({"agents": list(session.agents), "urls": [row.as_json() for row in rows]})
     elif options.format == "csv":
@@ -244,7 +242,6 @@ class _Files:
     def __init__(
         self, robots: Robots, session: Session, parsers: Sequence[type[RobotParser]]
     ) -> None:
-        self.failed = robots.unreachable
         self._agents = session.agents
         result = _result(robots)
         # As far as a crawl reads it.
@@ -329,33 +326,21 @@ def _raised(error: Exception) -> str:
     return printable(f"raised {type(error).__name__}: {error}")
 
 
-def _files_of(
+def _rows(
     urls: Sequence[str], file: str | None, session: Session, parsers: Sequence[type[RobotParser]]
-) -> Iterator[tuple[str, _Files | Verdict]]:
-    """Each of *urls* with the robots.txt that applies to it, or the verdict if none does."""
-    if file is not None:
-        files = _Files(session.read_file(file), session, parsers)
-        for url in urls:
-            yield url, Verdict(True, Reason.OTHER_SCHEME) if has_other_scheme(url) else files
-        return
-    origins = {url: origin_or_verdict(url) for url in urls}
-    wanted = {origin for origin in origins.values() if isinstance(origin, Origin)}
-    found: Mapping[Origin, Robots] = (
-        session.crawl(lambda getter: getter.get(wanted)) if wanted else {}
-    )
-    by_origin = {origin: _Files(each, session, parsers) for origin, each in found.items()}
-    for url, origin in origins.items():
-        yield url, by_origin[origin] if isinstance(origin, Origin) else origin
-
-
-def _row(url: str, files: _Files | Verdict) -> _Row:
-    """The answers about *url*, to which *files* applies; a verdict is not compared."""
-    if isinstance(files, Verdict):
-        said = _Said(None, reason=files.reason.value, error=because(files))
-        return _Row(url, {RFC9309.name: said}, failed=not files.allowed)
-    answers = files.ask(url)
-    is_invalid = answers[RFC9309.name].reason == Reason.INVALID_URL.value
-    return _Row(url, answers, failed=files.failed or is_invalid)
+) -> Iterator[_Row]:
+    """The answers about each of *urls*."""
+    files: dict[str, _Files] = {}
+    for url, each in session.get_for(urls) if file is None else session.read_for(urls, file):
+        if isinstance(each, Verdict):
+            said = _Said(None, reason=each.reason.value, error=because(each))
+            yield _Row(url, {RFC9309.name: said}, failed=not each.allowed)
+        else:
+            if each.name not in files:
+                files[each.name] = _Files(each, session, parsers)
+            answers = files[each.name].ask(url)
+            is_invalid = answers[RFC9309.name].reason == Reason.INVALID_URL.value
+            yield _Row(url, answers, failed=each.unreachable or is_invalid)
 
 
 # -- text ----------------------------------------------------------------------------

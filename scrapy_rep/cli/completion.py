@@ -41,8 +41,10 @@ def _run(options: argparse.Namespace, settings: BaseSettings) -> int:
     parser = argparse.ArgumentParser(prog="scrapy", add_help=False)
     parsers = parser.add_subparsers()
     for module in pkgutil.iter_modules(commands.__path__):
-        parsers.add_parser(module.name)
-    command.add_options(parsers.add_parser("robots", conflict_handler="resolve"))
+        # Without a help, shtab leaves it out.
+        parsers.add_parser(module.name, help="Scrapy's own")
+    robots = parsers.add_parser("robots", help=command.short_desc(), conflict_handler="resolve")
+    command.add_options(robots)
     sys.stdout.write(shtab.complete(parser, options.shell) + "\n")
     return FINE
 

@@ -44,6 +44,8 @@ _COLUMNS = (
     Column("refused", right=True),
     Column("decided one refusal", cut=Cut.END),
 )
+# Characters of a reason that is not a rule.
+_MOST_DETAIL = 26
 # Differences that are listed; if everything is wrong, the first ones tell enough.
 _MOST_DIFFERENCES = 50
 # Progress lines, at most.
@@ -90,7 +92,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         nargs="?",
         const="robots-demo.html",
-        help="write the report of the crawl, an HTML page (default: %(const)s); needs Jinja2",
+        help="write the report of the crawl, an HTML page (%(const)s by default); needs Jinja2",
     )
     parser.add_argument("-s", "--set", action="append", default=[], help=argparse.SUPPRESS)
 
@@ -155,10 +157,13 @@ class DemoCrawl:
             raise failure
         return time.monotonic() - self._started
 
-    def requests(self, crawler: Crawler) -> Iterator[Request]:
-        """One for each page, none of which the duplicate filter may drop."""
+    def connect(self, crawler: Crawler) -> None:
+        """Connect signals, before the middleware does that unpacks bodies and changes headers."""
         crawler.signals.connect(self._downloaded, signals.response_downloaded)
         crawler.signals.connect(self._closed, signals.spider_closed)
+
+    def requests(self) -> Iterator[Request]:
+        """One for each page, none of which the duplicate filter may drop."""
         for url in self.pages:
             yield Request(
                 url,
@@ -181,7 +186,6 @@ class DemoCrawl:
 
     def _downloaded(self, response: Response, request: Request) -> None:
         if "asked" not in request.cb_kwargs:
-            # A copy, because the middleware that unpacks bodies changes the headers.
             self._responses[request.url] = response.copy()
 
     def _closed(self, reason: str) -> None:
@@ -224,8 +228,14 @@ class _DemoSpider(Spider):
     name = "robots-demo"
     crawl: DemoCrawl
 
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> _DemoSpider:
+        spider = super().from_crawler(crawler, *args, **kwargs)
+        spider.crawl.connect(crawler)
+        return spider
+
     async def start(self) -> AsyncIterator[Any]:
-        for request in self.crawl.requests(self.crawler):
+        for request in self.crawl.requests():
             yield request
 
 
@@ -241,8 +251,13 @@ def _row(site: Served, responses: list[Response]) -> tuple[str, ...]:
         _meaning(verdicts, responses),
         str(site.fetched),
         str(len(verdicts)),
-        because(verdicts[0]) if verdicts else "",
+        _why(verdicts[0]) if verdicts else "",
     )
+
+
+def _why(verdict: Verdict) -> str:
+    """In short, and without the reason, which the column of the meaning shows."""
+    return because(verdict) if verdict.rule else printable(verdict.detail, _MOST_DETAIL)
 
 
 def _response_text(responses: Sequence[Response]) -> str:

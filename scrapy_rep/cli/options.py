@@ -57,7 +57,7 @@ def add_agents(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         help="product token of the crawler, such as ExampleBot; repeat it for more tokens, most "
-        "preferred first (default: those of a crawl with these settings)",
+        "preferred first (by default, those of a crawl with these settings)",
     )
 
 
@@ -67,7 +67,7 @@ def add_dialect(parser: argparse.ArgumentParser) -> None:
         "--dialect",
         metavar="NAME",
         choices=list(DIALECTS),
-        help=f"how to read robots.txt: {', '.join(DIALECTS)} (default: REP_DIALECT)",
+        help=f"{', '.join(DIALECTS)} (by default, REP_DIALECT)",
     )
 
 
@@ -88,7 +88,7 @@ def add_fresh(parser: argparse.ArgumentParser) -> None:
 
 
 def add_json(parser: argparse.ArgumentParser, *more: str) -> None:
-    """--format text, json or one of *more*, and --json."""
+    """--format, which is text, json or one of *more*, and --json."""
     group = parser.add_mutually_exclusive_group()
     forms = ("text", "json", *more)
     group.add_argument(
@@ -96,7 +96,7 @@ def add_json(parser: argparse.ArgumentParser, *more: str) -> None:
         choices=forms,
         default="text",
         metavar="FORMAT",
-        help=f"output format: {', '.join(forms)} (default: text)",
+        help=f"{', '.join(forms)} (text by default)",
     )
     group.add_argument(
         "--json", action="store_const", const="json", dest="format", help="same as --format json"

@@ -119,7 +119,7 @@ class Cut(Enum):
 
 
 class Column(NamedTuple):
-    """A column of a table.
+    """A column of a table, with a least *width*.
 
     Where a terminal is too narrow, cells are *cut*, and what all rows share is written once:
     the cell, or the origin of URLs.
@@ -129,6 +129,7 @@ class Column(NamedTuple):
     right: bool = False
     cut: Cut = Cut.NOWHERE
     shared: bool = False
+    width: int = 0
 
 
 class Table:
@@ -171,11 +172,16 @@ class Table:
             self._widths = {number: left[number] for number in self._widths}
             self._fit(rows, width)
         self._write(titles)
-        self._printer.line("  ".join("-" * width for width in self._widths.values()))
+        # As wide as the columns, but the last one is as wide as it needs to be in each row.
+        *widths, _ = self._widths.values()
+        self._printer.line("  ".join("-" * width for width in [*widths, len(titles[-1])]))
 
     def _natural(self, rows: Iterable[Sequence[str]]) -> dict[int, int]:
-        columns = zip(*rows, strict=True)
-        return {n: max(len(self._shown(cell)) for cell in cells) for n, cells in enumerate(columns)}
+        columns = zip(self._columns, zip(*rows, strict=True), strict=True)
+        widths = [
+            max([c.width, *(len(self._shown(cell)) for cell in cells)]) for c, cells in columns
+        ]
+        return dict(enumerate(widths))
 
     def _write_shared(self, rows: Sequence[Sequence[str]]) -> None:
         """Write what all *rows* share, and leave it out of them."""
@@ -266,9 +272,9 @@ class Records:
 
 def _csv_cell(value: Any) -> str:
     if isinstance(value, list):
-        return ", ".join(each["name"] if isinstance(each, dict) else str(each) for each in value)
+        value = ", ".join(each["name"] if isinstance(each, dict) else each for each in value)
     if isinstance(value, bool):
-        return "true" if value else "false"
+        value = "true" if value else "false"
     text = "" if value is None else str(value)
     # Spreadsheets run a cell that begins like this as a formula.
     return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text

@@ -41,7 +41,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         "--output",
         metavar="FILE",
         default="robots.html",
-        help="where to write the page; - is standard output (default: %(default)s)",
+        help="where to write the page; - is standard output (%(default)s by default)",
     )
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from ipaddress import ip_address
+from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -27,7 +29,7 @@ from scrapy_rep.rep.parsing.agents import Agents
 from scrapy_rep.rep.parsing.urls import InvalidURL, Origin, has_other_scheme
 from scrapy_rep.rep.policy import Policy
 from scrapy_rep.rep.rules.robotstxt import RobotsTxt
-from scrapy_rep.rep.rules.verdict import Reason, Verdict
+from scrapy_rep.rep.rules.verdict import Reason, Verdict, origin_or_verdict
 from scrapy_rep.settings import RepSettings, tokens
 from scrapy_rep.tokens import AgentTokens
 
@@ -151,6 +153,18 @@ class Session:
         name = "standard input" if path == STDIN else path
         return Robots(name, Source.FILE, self.parse(body), None, self.settings, 0.0)
 
+    def read_for(self, urls: Sequence[str], path: str) -> list[tuple[str, Robots | Verdict]]:
+        """The same for all *urls*; a verdict for those without a robots.txt."""
+        robots, other = self.read_file(path), Verdict(True, Reason.OTHER_SCHEME)
+        return [(url, other if has_other_scheme(url) else robots) for url in urls]
+
+    def get_for(self, urls: Sequence[str]) -> list[tuple[str, Robots | Verdict]]:
+        """As :meth:`RobotsGetter.get_for`, without a crawl where nothing is to be fetched."""
+        verdicts = [(url, v) for url in urls if isinstance(v := origin_or_verdict(url), Verdict)]
+        if len(verdicts) == len(urls):
+            return [*verdicts]
+        return self.crawl(lambda getter: getter.get_for(urls))
+
     def load(self, source: str) -> Robots:
         """The robots.txt that *source* names: a URL of its origin, a file, or standard input.
 
@@ -217,6 +231,19 @@ class RobotsGetter:
             if not succeeded:
                 outcome.raiseException()
         return found
+
+    async def get_for(
+        self, urls: Sequence[str], tell: Callable[[int, int], None] = lambda done, total: None
+    ) -> list[tuple[str, Robots | Verdict]]:
+        """Each of *urls* with the robots.txt that applies to it, or the verdict if none does.
+
+        *tell* is called after each robots.txt with how many are there, and how many will be.
+        """
+        origins = [(url, origin_or_verdict(url)) for url in urls]
+        wanted = {origin for _, origin in origins if isinstance(origin, Origin)}
+        done = count(1)
+        found = await self.get(wanted, lambda: tell(next(done), len(wanted)))
+        return [(url, found[o] if isinstance(o, Origin) else o) for url, o in origins]
 
     async def _get(self, origin: Origin) -> Robots:
         request = Request(origin.robots_url)
@@ -288,8 +315,9 @@ def urls_of(
     from_stdin = STDIN in options.urls
     if from_stdin and (len(options.urls) > 1 or options.file == STDIN):
         raise CommandError("-, standard input, can be the only URL, or the file, but not both")
-    lines = _lines_of_stdin(tell) if from_stdin else options.urls
-    return (absolute(line, file=options.file is not None) for line in lines)
+    whole = partial(absolute, file=options.file is not None)
+    # Arguments are looked at before a crawl starts; standard input may be long.
+    return map(whole, _lines_of_stdin(tell)) if from_stdin else iter(list(map(whole, options.urls)))
 
 
 def _lines_of_stdin(tell: Callable[[int], None]) -> Iterator[str]:

@@ -52,7 +52,7 @@ def store_place(settings: RepSettings) -> str:
     """
     place = settings.store.place()
     if place is None:
-        raise CommandError("REP_STORE = 'memory': nothing outlives a crawl, so nothing is kept")
+        raise CommandError("REP_STORE = 'memory': nothing is stored when a crawl has ended")
     return place
 
 
@@ -61,9 +61,10 @@ def use_store(
 ) -> _T:
     """Return what *use* returns for the store of *settings*; *otherwise* if there is none.
 
-    No file is created, and a file that is not a store is left alone. Raises
-    :exc:`~scrapy_rep.stores.base.StoreError`.
+    No file is created, and a file that is not a store is left alone. Raises as
+    :func:`store_place`, and :exc:`~scrapy_rep.stores.base.StoreError`.
     """
+    store_place(settings)
     file = settings.store.file()
     if file is not None and not (file.exists() and file.stat().st_size):
         return otherwise
