@@ -42,7 +42,7 @@ def _origin(number: int, settings: RepSettings) -> OriginReport:
         origin=name,
         access="successful",
         status=200,
-        entry=(("URL", f"{name}/robots.txt"), ("last answer", "status 200")),
+        details=(("URL", f"{name}/robots.txt"), ("last answer", "status 200")),
         file=read_file(FetchResult(name, 200, _BODY), settings, decided),
         decisions=Decisions(1_000, 10 * number),
         refused_urls=tuple(

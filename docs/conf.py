@@ -19,6 +19,7 @@ release = scrapy_rep.__version__
 
 extensions = [
     "sphinx.ext.autodoc",
+    "sphinx_copybutton",
     "access_table",
     "clause_table",
     "cli_options",
@@ -38,6 +39,10 @@ if os.environ.get("DOCS_INTERSPHINX"):
     }
 exclude_patterns = ["_build"]
 html_theme = "sphinx_rtd_theme"
+html_static_path = ["_static"]
+html_css_files = ["wide.css"]
+# The copy button leaves out the prompt and what a command prints.
+copybutton_prompt_text = "$ "
 # "dialect=RFC9309", not what is in it.
 autodoc_preserve_defaults = True
 autodoc_member_order = "bysource"

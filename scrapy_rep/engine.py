@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
@@ -23,17 +24,16 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_SCHEMES = ("http", "https")
-
-_HELD_KEEP_CONCURRENCY = "held requests keep their share of CONCURRENT_REQUESTS"
+_NO_RETURN = "held requests do not return to the scheduler when the crawl stops"
 _MAY_BE_LOST = "held requests may be lost when the crawl stops"
+_HELD_KEEP_CONCURRENCY = "held requests keep their share of CONCURRENT_REQUESTS"
 
-#: What works less well without each name, for the warning at the start. A name without which
-#: only time is lost, such as that of :func:`has_no_headers`, is not in it.
+#: What works less well without each name, for the warning at the start. Without
+#: ``request._headers``, only time is lost.
 _CONSEQUENCES = {
-    "engine.running": "held requests do not return to the scheduler when the crawl stops",
-    "engine._slot": "held requests do not return to the scheduler when the crawl stops",
-    "engine._slot.closing": "held requests do not return to the scheduler when the crawl stops",
+    "engine.running": _NO_RETURN,
+    "engine._slot": _NO_RETURN,
+    "engine._slot.closing": _NO_RETURN,
     "engine._slot.add_request": _MAY_BE_LOST,
     "engine._slot.remove_request": _MAY_BE_LOST,
     "engine._slot.nextcall": "the engine looks for work late when a request is held",
@@ -59,18 +59,16 @@ class Engine:
         """
         missing: list[str] = []
         for name in _CONSEQUENCES:
-            inside = name.rpartition(".")[0]
-            if inside not in missing and not self._has(name):
+            if name.rpartition(".")[0] not in missing and not self._has(name):
                 missing.append(name)
         return missing
 
     def _has(self, name: str) -> bool:
-        first, *rest = name.split(".")
-        found = self._engine if first == "engine" else self._downloader
-        for part in rest:
-            if not hasattr(found, part):
-                return False
-            found = getattr(found, part)
+        owner, _, rest = name.partition(".")
+        try:
+            attrgetter(rest)(self._engine if owner == "engine" else self._downloader)
+        except AttributeError:
+            return False
         return True
 
     def warn(self) -> None:
@@ -107,8 +105,7 @@ class Engine:
 
         By ``engine.running`` (false as soon as a process is told to stop) and
         ``engine._slot.closing`` (set by ``close_spider``; both older than 2.14): Scrapy has no
-        signal for the begin of a stop. Without them, the crawl ends when what its requests
-        wait for has come.
+        signal for it. Without them, the crawl ends when what its requests wait for has come.
         """
         closing = getattr(self._slot, "closing", None)
         return not getattr(self._engine, "running", True) or bool(closing)
@@ -116,9 +113,9 @@ class Engine:
     def keep_open(self, seconds: float) -> None:
         """Let the crawl end only after *seconds*.
 
-        By ``engine._slot.add_request`` and ``remove_request`` (older than 2.14). Between two
-        steps of a request that returns to the scheduler, the engine counts no request under
-        way, and a crawl that waits for the last one would end. Without them, it may.
+        By ``engine._slot.add_request`` and ``remove_request`` (older than 2.14). While a
+        request returns to the scheduler, the engine does not count it for a moment, and a
+        crawl without any other request would end. Without them, it may.
         """
         add = getattr(self._slot, "add_request", None)
         remove = getattr(self._slot, "remove_request", None)
@@ -143,8 +140,8 @@ class Engine:
     def raise_concurrency(self, number: int) -> None:
         """Raise the downloader's concurrency limit by *number*, which may be negative.
 
-        And have the engine look for work, by ``engine._slot.nextcall`` (older than 2.14).
-        Without that, it looks every five seconds, and whenever a request ends.
+        The engine then looks for work, by ``engine._slot.nextcall`` (older than 2.14). Without
+        that, it looks every five seconds, and whenever a request ends.
         """
         if number and self.concurrency:
             self._downloader.total_concurrency += number
@@ -154,27 +151,26 @@ class Engine:
 
     @property
     def active_count(self) -> int:
-        """``downloader.active`` (older than 2.14): how many requests are with the downloader.
+        """How many requests are between the downloader's first middleware and its last.
 
-        From its first middleware to its last. See :attr:`concurrency`.
+        By ``downloader.active`` (older than 2.14); see :attr:`concurrency`.
         """
         return len(getattr(self._downloader, "active", ()))
 
     def is_active(self, request: Request) -> bool:
         """Whether the downloader has this very *request* still (``downloader.active``).
 
-        No signal tells that a request left without having been sent. Without this name,
-        every request counts as active until a signal says that it left.
+        No signal tells that one left without having been sent. Without this name, each counts
+        as active until a signal says that it left.
         """
         active = getattr(self._downloader, "active", None)
         return active is None or request in active
 
     @property
     def reports_sent_requests(self) -> bool:
-        """Whether the downloader is Scrapy's: it sends request_reached_downloader for each.
+        """Whether the downloader is Scrapy's, which sends request_reached_downloader.
 
-        Another one may not. Then a request that was admitted and is gone counts as sent,
-        until the first such signal.
+        With another, an admitted request that is gone counts as sent, until the first such signal.
         """
         return isinstance(self._downloader, Downloader)
 
@@ -201,8 +197,8 @@ class Engine:
     def queue_position(self, request: Request) -> int | None:
         """How many requests are before *request* in its download slot; ``None`` once it is sent.
 
-        By ``slot.queue``, pairs of a request and what it waits for. Without it, a request
-        counts as sent as soon as the downloader has it.
+        By ``slot.queue``, pairs of a request and what it waits for. Without it, a request counts
+        as sent as soon as the downloader has it.
         """
         queue = self._queue_of(request)
         return next((n for n, (queued, _) in enumerate(queue) if queued is request), None)
@@ -232,17 +228,15 @@ class Engine:
     def widen_pools(self, connections: int) -> int:
         """Make room for *connections* more in the handlers, before the first one is open.
 
-        By ``downloader.handlers._get_handler`` (older than 2.14), and by names of handlers:
-        see :func:`_widen`.
-
-        The handlers for httpx and aiohttp (Scrapy 2.15) open as many connections as
-        CONCURRENT_REQUESTS says; robots.txt fetches that hang would leave none for pages.
-        Returns for how many there is room: *connections*, or half of what a handler opens
-        whose limit cannot be changed.
+        By ``downloader.handlers._get_handler`` (older than 2.14) and :func:`_widen`. The
+        handlers for httpx and aiohttp (2.15) open as many connections as CONCURRENT_REQUESTS
+        says; robots.txt fetches that hang would leave none for pages. Returns for how many there
+        is room: *connections*, or half of what a handler opens whose limit cannot be changed.
         """
         get_handler = getattr(getattr(self._downloader, "handlers", None), "_get_handler", None)
-        handlers = [get_handler(scheme) if get_handler else None for scheme in _SCHEMES]
-        return min(_widen(handler, connections) for handler in handlers)
+        if get_handler is None:
+            return connections
+        return min(_widen(get_handler(scheme), connections) for scheme in ("http", "https"))
 
 
 def _widen(handler: Any, connections: int) -> int:
@@ -276,9 +270,8 @@ def _widen_httpx(handler: Any, connections: int) -> bool:
 
 
 def has_no_headers(request: Request) -> bool:
-    """Whether *request* certainly has no headers, found without making them.
+    """Whether *request* certainly has no headers, found without making them, which takes a while.
 
-    ``request._headers`` (2.15) is ``None`` until somebody asks for the headers, and to make
-    them takes a while. Without this name, the headers are made.
+    ``request._headers`` (2.15) is ``None`` until somebody asks for the headers.
     """
     return getattr(request, "_headers", True) is None

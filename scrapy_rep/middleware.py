@@ -16,17 +16,17 @@ from twisted.internet.defer import Deferred
 from scrapy_rep.engine import Engine
 from scrapy_rep.exceptions import ConfigurationError, CrawlStopping, RobotsForbidden
 from scrapy_rep.holding.concurrency import ConcurrencyLimit
-from scrapy_rep.holding.hold_queue import HoldQueue
+from scrapy_rep.holding.hold_queue import HoldQueue, MustLeave
 from scrapy_rep.holding.returns import HELD_SINCE, RETURNED, Arrival
 from scrapy_rep.observers.matching_limit import MatchingLimit
 from scrapy_rep.observers.observer import Observer, Observers
 from scrapy_rep.observers.stats import count
 from scrapy_rep.observers.summary import Summary
 from scrapy_rep.policies.cache import PolicyCache, steady
-from scrapy_rep.policies.download import admit, clock_stopped, is_fetch
+from scrapy_rep.policies.download import Download, download_of
 from scrapy_rep.rep.decision import (
     Admit,
-    Decision,
+    Fetch,
     Hold,
     Refuse,
     RequestFacts,
@@ -68,29 +68,26 @@ class RepMiddleware:
         if not obeys_robotstxt(crawler.settings):
             raise NotConfigured
         _check_alone(crawler)
+        settings = RepSettings.read(crawler.settings)
         self._crawler = crawler
-        self._settings = RepSettings.read(crawler.settings)
-        self._tokens = AgentTokens(self._settings, crawler.spider)
+        self._terms = settings.terms
+        self._tokens = AgentTokens(settings, crawler.spider)
         self._tokens.warn()
         self._clock = clock or steady()
-        self._terms = self._settings.terms
-        observers = enabled_observers(crawler, self._settings, self._clock)
+        observers = enabled_observers(crawler, settings, self._clock)
         self._observers = Observers(crawler, observers)
         self._observe_allowed = self._observers.observe_allowed
-        limit = ConcurrencyLimit.from_crawler(crawler)
+        self._limit = ConcurrencyLimit.from_crawler(crawler)
         # First, so that held requests leave before fetches are given up.
-        self._queue = HoldQueue(crawler, limit, self._settings.max_waiting)
-        self._policies = PolicyCache(crawler, self._settings, self._clock, limit, self._observers)
-        self._pacing = Pacing(crawler, self._settings, self._clock)
-        self._limit = limit
+        self._queue = HoldQueue(crawler, self._limit, settings.max_waiting)
+        self._policies = PolicyCache(crawler, settings, self._clock, self._limit, self._observers)
+        self._pacing = Pacing(crawler, settings, self._clock)
         self._warn = Engine(crawler).warn
         crawler.signals.connect(self._warn, signals.spider_opened)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> RepMiddleware:
-        """Made by Scrapy. Raises
-        :exc:`~scrapy_rep.exceptions.ConfigurationError` for settings that make
-        no sense."""
+        """Called by Scrapy. Raises :exc:`~.ConfigurationError` for settings that make no sense."""
         return cls(crawler)
 
     # -- for spiders --------------------------------------------------------------
@@ -103,8 +100,7 @@ class RepMiddleware:
         Raises :exc:`~scrapy_rep.CrawlStopping` if the crawl stops before it is known.
         """
         asking = Request(url)
-        obtained = self._policies.get(Origin.of(asking.url), asking)
-        return await maybe_deferred_to_future(obtained)
+        return await maybe_deferred_to_future(self._policies.get(Origin.of(asking.url), asking))
 
     async def verdict(self, url: str, agents: Agents | None = None) -> Verdict:
         """What a request for *url* made now would come to, and why.
@@ -114,14 +110,14 @@ class RepMiddleware:
         ``REP_UNREACHABLE`` says that its request would be held. Raises
         :exc:`ValueError` for agents that no group can name.
         """
-        asking = _asking(url)
-        if isinstance(asking, Verdict):
-            return asking
-        try:
-            policy = await self.policy(asking.url)
-        except CrawlStopping:
-            return _STOPPING
-        return self._verdict(policy, asking, agents)
+        verdict = self.known_verdict(url, agents)
+        if verdict is None:
+            try:
+                policy = await self.policy(url)
+            except CrawlStopping:
+                return _STOPPING
+            verdict = self._verdict(policy, Request(url), agents)
+        return verdict
 
     async def allowed(self, url: str, agents: Agents | None = None) -> bool:
         """Whether the :meth:`verdict` is for *url*."""
@@ -129,10 +125,14 @@ class RepMiddleware:
 
     def known_verdict(self, url: str, agents: Agents | None = None) -> Verdict | None:
         """The :meth:`verdict`, where it takes no waiting; ``None`` where it would."""
-        asking = _asking(url)
-        if isinstance(asking, Verdict):
-            return asking
-        policy = self._policies.peek(f"{Origin.of(asking.url)}/")
+        try:
+            asking = Request(url)
+        except ValueError as error:
+            return Verdict(False, Reason.INVALID_URL, detail=printable(str(error)))
+        origin = origin_or_verdict(asking.url)
+        if isinstance(origin, Verdict):
+            return origin
+        policy = self._policies.peek(f"{origin}/")
         return None if policy is None else self._verdict(policy, asking, agents)
 
     def _verdict(self, policy: Policy, asking: Request, agents: Agents | None) -> Verdict:
@@ -148,38 +148,33 @@ class RepMiddleware:
         """
         meta = request.meta
         if meta.get("dont_obey_robotstxt"):
-            return self._wait_for_turn_of_fetch(request) if is_fetch(request) else None
-        url = request.url
-        policy = self._policies.peek(url)
-        if policy is None or RETURNED in meta:
-            return self._process_slowly(request)
+            download = download_of(request)
+            return None if download is None else self._wait_for_turn_of_fetch(request, download)
+        policy = self._policies.peek(request.url)
         # The fast path: what decide() says of most requests, found without its values. Most
         # files ask for no delay, and most crawls come to none that does.
         if (
-            policy.directives is None
+            policy is not None
+            and policy.directives is None
+            and RETURNED not in meta
             and not self._pacing.asked
             and not self._observe_allowed
-            and policy.allowed(url, self._tokens.of(request))
+            and policy.allowed(request.url, self._tokens.of(request))
         ):
             return None
-        return self._execute(policy, policy.origin, request, Arrival.FIRST)
+        return self._process_slowly(policy, request)
 
-    def _process_slowly(self, request: Request) -> Awaitable[Request | None] | None:
-        """The same where the policy is not at hand, or *request* was given back."""
-        origin = origin_or_verdict(request.url)
-        arrival = self._queue.arrival(request)
-        if arrival is Arrival.FROM_COMPONENT and self._queue.is_closing:
-            raise self._refused(None, request, Refuse(_STOPPING))
-        policy = None if isinstance(origin, Verdict) else self._policies.usable(origin, request)
-        return self._execute(policy, origin, request, arrival)
-
-    def _execute(
-        self, policy: Policy | None, origin: Origin | Verdict, request: Request, arrival: Arrival
+    def _process_slowly(
+        self, policy: Policy | None, request: Request
     ) -> Awaitable[Request | None] | None:
         """Do with *request* what is decided, at once if possible."""
+        arrival = self._queue.returns.arrival(request)
+        if arrival is Arrival.FROM_COMPONENT and self._limit.is_closing:
+            raise self._refused(None, request, _STOPPING)
+        origin = origin_or_verdict(request.url) if policy is None else policy.origin
+        if policy is None and isinstance(origin, Origin):
+            policy = self._policies.usable(origin, request)
         decision = self._decide(policy, origin, request)
-        if isinstance(decision, Refuse):
-            raise self._refused(policy, request, decision)
         turn = None
         if isinstance(decision, Admit):
             turn = self._turn(policy, request, decision)
@@ -189,15 +184,17 @@ class RepMiddleware:
         assert isinstance(origin, Origin)
         return self._hold(origin, request, arrival, turn)
 
-    def _wait_for_turn_of_fetch(self, request: Request) -> Awaitable[Request | None] | None:
+    def _wait_for_turn_of_fetch(
+        self, request: Request, download: Download
+    ) -> Awaitable[None] | None:
         """Have *request*, for a robots.txt, wait for its turn where the site is throttled."""
-        admit(request)
+        download.admit()
         turn = self._pacing.admit_fetch(request)
         if turn is None:
             return None
 
         async def wait(turn: Deferred[None]) -> None:
-            with self._limit.released(), clock_stopped(request):
+            with self._limit.released(), download.clock_stopped():
                 await maybe_deferred_to_future(turn)
 
         return wait(turn)
@@ -208,69 +205,51 @@ class RepMiddleware:
         self, origin: Origin, request: Request, arrival: Arrival, turn: Deferred[None] | None
     ) -> Request | None:
         """Hold *request* until it is admitted; else the scheduler gets it back."""
-        with self._queue.hold(origin, request, arrival) as held:
-            is_admitted = await self._wait_until_admitted(origin, request, held, turn)
-        return None if is_admitted else self._queue.give_back(request)
+        try:
+            with self._queue.hold(origin, request, arrival) as held:
+                await self._wait_until_admitted(origin, request, held, turn)
+        except MustLeave:
+            return self._queue.give_back(request)
+        return None
 
     async def _wait_until_admitted(
         self, origin: Origin, request: Request, held: HeldRequest, turn: Deferred[None] | None
-    ) -> bool:
-        """Wait for all that *request* needs; ``False`` if it must leave before.
+    ) -> None:
+        """Wait for all that *request* needs.
 
         Its turn may be lost while it waits for concurrency, and the policy may expire
         meanwhile: so both are asked about again.
         """
         while True:
             if turn is not None:
-                if not await held.wait_for_turn(turn):
-                    return False
-                await held.reacquire()
-            admitting = await self._admitting(origin, request, held)
-            if admitting is None:
-                return False
-            policy, decision = admitting
+                await held.wait(turn)
+                await held.permit.reacquire(request)
+            policy = await held.wait(self._policies.get(origin, request))
+            decision = self._decide(policy, origin, request)
+            if isinstance(decision, Hold):
+                await self._sleep(decision, request, held)
+                continue
+            assert isinstance(decision, Admit)
             if turn is None or not self._pacing.has_turn(request):
                 turn = self._turn(policy, request, decision)
                 if turn is not None:
                     continue
-                await held.reacquire()
+                await held.permit.reacquire(request)
                 if not self._pacing.has_turn(request):
                     continue
-            break
-        if self._queue.is_closing:
-            return False
-        self._admitted(policy, request)
-        return True
+            if self._limit.is_closing:
+                raise MustLeave
+            self._admitted(policy, request)
+            return
 
-    async def _admitting(
-        self, origin: Origin, request: Request, held: HeldRequest
-    ) -> tuple[Policy, Admit] | None:
-        """Decide until *request* is admitted: by what; ``None`` if it must leave before.
-
-        Raises :exc:`~scrapy_rep.RobotsForbidden` if it is refused.
-        """
-        while True:
-            policy = await held.wait(self._policies.get(origin, request))
-            if policy is None:
-                return None
-            decision = self._decide(policy, origin, request)
-            if isinstance(decision, Admit):
-                return policy, decision
-            if isinstance(decision, Refuse):
-                await self._queue.turn_to_be_refused()
-                raise self._refused(policy, request, decision)
-            assert isinstance(decision, Hold)
-            if not await self._sleep(decision, request, held):
-                return None
-
-    async def _sleep(self, decision: Hold, request: Request, held: HeldRequest) -> bool:
-        """Wait until it is time to decide again; ``False`` if it must leave before."""
+    async def _sleep(self, decision: Hold, request: Request, held: HeldRequest) -> None:
+        """Wait until it is time to decide again."""
         now = self._clock()
         if HELD_SINCE not in request.meta:
             count(self._crawler, "robotstxt/kept_count")
         # The clock may have been set back since an earlier run of the crawl.
         request.meta[HELD_SINCE] = min(request.meta.get(HELD_SINCE, now), now)
-        return await held.sleep(max(decision.until - now, 0.0))
+        await held.sleep(max(decision.until - now, 0.0))
 
     def _turn(
         self, policy: Policy | None, request: Request, decision: Admit
@@ -284,13 +263,16 @@ class RepMiddleware:
 
     def _decide(
         self, policy: Policy | None, origin: Origin | Verdict, request: Request
-    ) -> Decision:
+    ) -> Admit | Hold | Fetch:
+        """What to do with *request*. Raises :exc:`~scrapy_rep.RobotsForbidden`."""
         agents = self._tokens.of(request)
         facts = RequestFacts(request.url, agents, origin, request.meta.get(HELD_SINCE))
         decision = decide(policy, facts, self._terms, self._clock())
         if isinstance(decision, Admit | Refuse):
             # Or a request that is made from this one's meta would count as held since then.
             request.meta.pop(HELD_SINCE, None)
+        if isinstance(decision, Refuse):
+            raise self._refused(policy, request, decision.verdict)
         return decision
 
     def _admitted(self, policy: Policy | None, request: Request) -> None:
@@ -301,18 +283,16 @@ class RepMiddleware:
             self._observers.on_decision(request, policy, agents, verdict)
 
     def _refused(
-        self, policy: Policy | None, request: Request, decision: Refuse
+        self, policy: Policy | None, request: Request, verdict: Verdict
     ) -> RobotsForbidden:
-        agents = self._tokens.of(request) if policy is not None else ()
-        verdict = decision.verdict
-        if logger.isEnabledFor(logging.DEBUG):
-            logger.debug(
-                "Forbidden by robots.txt: %(request)s is %(verdict)s",
-                {"request": request, "verdict": verdict},
-                extra={"spider": self._crawler.spider},
-            )
+        logger.debug(
+            "Forbidden by robots.txt: %(request)s is %(verdict)s",
+            {"request": request, "verdict": verdict},
+            extra={"spider": self._crawler.spider},
+        )
         count(self._crawler, "robotstxt/forbidden")
         count(self._crawler, f"robotstxt/forbidden/{verdict.reason.value}")
+        agents = self._tokens.of(request) if policy is not None else ()
         self._observers.on_decision(request, policy, agents, verdict)
         return RobotsForbidden(verdict)
 
@@ -334,16 +314,6 @@ def enabled_observers(
         from scrapy_rep.parsers.shadow import ShadowParsers
 
         yield ShadowParsers(crawler, settings, recorder)
-
-
-def _asking(url: str) -> Request | Verdict:
-    """A request for *url*, or the verdict where no robots.txt has a say."""
-    try:
-        request = Request(url)
-    except ValueError as error:
-        return Verdict(False, Reason.INVALID_URL, detail=printable(str(error)))
-    origin = origin_or_verdict(request.url)
-    return origin if isinstance(origin, Verdict) else request
 
 
 def _check_alone(crawler: Crawler) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import doctest
+import importlib
 import json
 import re
 import subprocess
@@ -191,6 +192,17 @@ def test_command_line_page_has_every_subcommand_in_order() -> None:
     documented = re.findall(r"^   \* - ``(\w+)", text, re.MULTILINE)
     assert documented[0] == "scrapy"
     assert documented[1:] == [each.name for each in RobotsCommand().root.subcommands]
+
+
+def test_decision_page_has_the_steps_of_the_diagram() -> None:
+    text = (DOCS / "decision.rst").read_text("utf-8")
+    listed = re.findall(r"^#\. \*\*", text, re.MULTILINE)
+    sys.path.insert(0, str(DOCS / "_ext"))
+    try:
+        diagram = importlib.import_module("decision_diagram")
+    finally:
+        sys.path.remove(str(DOCS / "_ext"))
+    assert len(listed) == len(list(diagram.steps()))
 
 
 def test_stats_page_has_every_stat() -> None:

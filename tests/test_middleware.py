@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Coroutine, Iterator
 from contextlib import contextmanager
 from copy import copy
 from functools import cache
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -16,7 +17,9 @@ from scrapy.utils.test import get_crawler
 from twisted.internet.defer import Deferred, succeed
 
 from scrapy_rep import RepMiddleware, RobotsForbidden
-from scrapy_rep.holding.returns import HELD_SINCE, RETURNED, Arrival, to_scheduler
+from scrapy_rep.holding.hold_queue import MustLeave
+from scrapy_rep.holding.returns import HELD_SINCE, RETURNED, Arrival
+from scrapy_rep.policies.download import Download
 from scrapy_rep.rep.decision import Admit, Fetch, Hold, Refuse
 from scrapy_rep.rep.policy import Policy
 from tests.decision_cases import (
@@ -149,27 +152,26 @@ class Held:
     def __init__(self, did: list[str], came: bool = True) -> None:
         self._did = did
         self._came = came
+        self.permit = self
 
     async def wait(self, event: Deferred[Any]) -> Any:
-        self._did.append("policy")
-        return event.result
+        self._did.append("policy" if event.called else "turn")
+        return event.result if event.called else self._end()
 
-    async def wait_for_turn(self, turn: Deferred[None]) -> bool:
-        self._did.append("turn")
-        return self._came
-
-    async def sleep(self, seconds: float) -> bool:
+    async def sleep(self, seconds: float) -> None:
         self._did.append(f"sleep {seconds:g}")
-        return self._came
+        self._end()
 
-    async def reacquire(self) -> None:
+    async def reacquire(self, request: Request) -> None:
         self._did.append("reacquire")
+
+    def _end(self) -> None:
+        if not self._came:
+            raise MustLeave
 
 
 class Queue:
     """A hold queue that notes what it is asked for."""
-
-    is_closing = False
 
     def __init__(self, did: list[str], came: bool = True) -> None:
         self._did = did
@@ -178,9 +180,6 @@ class Queue:
     @contextmanager
     def hold(self, origin: Any, request: Request, arrival: Any) -> Iterator[Held]:
         yield Held(self._did, self._came)
-
-    async def turn_to_be_refused(self) -> None:
-        self._did.append("turn to be refused")
 
     def give_back(self, request: Request) -> Request:
         self._did.append("back")
@@ -210,6 +209,7 @@ async def held(case: Case, did: list[str], came: bool = True, **parts: Any) -> A
     """What comes of a request that is held."""
     middleware = middleware_for(case, quickly=False)
     middleware._queue = Queue(did, came)  # noqa: SLF001
+    middleware._limit = SimpleNamespace(is_closing=False)  # noqa: SLF001
     policy = case.policy
     middleware._policies.get = lambda origin, request: succeed(policy)  # noqa: SLF001
     for name, part in parts.items():
@@ -243,11 +243,11 @@ async def test_a_turn_may_be_lost_while_concurrency_is_reacquired() -> None:
 
 
 @pytest_twisted.ensureDeferred
-async def test_a_held_request_that_is_refused_waits_for_the_refusals_before_it() -> None:
+async def test_a_held_request_that_is_refused() -> None:
     did: list[str] = []
     with pytest.raises(RobotsForbidden):
         await held(Case(RULES, "/no", ""), did)
-    assert did == ["policy", "turn to be refused"]
+    assert did == ["policy"]
 
 
 @pytest_twisted.ensureDeferred
@@ -274,9 +274,8 @@ async def test_since_when_a_request_is_held_goes_with_it(
 @pytest_twisted.ensureDeferred
 async def test_nothing_is_sent_after_a_stop() -> None:
     did: list[str] = []
-    queue = Queue(did)
-    queue.is_closing = True
-    assert isinstance(await held(Case(RULES, "/yes", ""), did, queue=queue), Request)
+    limit = SimpleNamespace(is_closing=True)
+    assert isinstance(await held(Case(RULES, "/yes", ""), did, limit=limit), Request)
     assert did == ["policy", "reacquire", "back"]
 
 
@@ -295,13 +294,17 @@ async def test_a_fetch_that_waits_for_its_turn_takes_no_concurrency() -> None:
     turn: Deferred[None] = Deferred()
     middleware._pacing.admit_fetch = lambda request: turn  # noqa: SLF001
     middleware._limit = Limit()  # noqa: SLF001
+    request = Request(ORIGIN.robots_url)
+    of_crawl = (middleware._crawler, middleware._limit, middleware._settings)  # noqa: SLF001
+    download = Download(*of_crawl, ORIGIN)
     waiting = deferred_from_coro(
-        middleware._wait_for_turn_of_fetch(Request(f"{SITE}/robots.txt"))  # noqa: SLF001
+        middleware._wait_for_turn_of_fetch(request, download)  # noqa: SLF001
     )
     await settle()
     assert released == [True]
     turn.callback(None)
     await waiting
+    download.stop_clock()
     assert released == [True, False]
 
 
@@ -309,8 +312,8 @@ def test_what_is_written_on_held_requests_is_not_left_on_others() -> None:
     """Else requests made from their meta would count as held."""
     for policy in (RULES, NO_TRAINING, PACED):
         case = Case(policy, "/yes", "", held_for=60)
-        request = to_scheduler(request_of(case), behind=True)
-        assert RETURNED in request.meta
+        request = request_of(case)
+        request.meta[RETURNED] = [False, 7]
         done_with(request, middleware_for(case))
         assert request.meta == {}
 

@@ -29,7 +29,7 @@ from scrapy_rep import (
     RepMiddleware,
     RobotsTxt,
 )
-from scrapy_rep.parsers.chain import CheckedRules
+from scrapy_rep.parsers.chain import Unreadable
 from scrapy_rep.parsers.external import ExternalRules
 from scrapy_rep.rep.caching.access import FetchResult
 from scrapy_rep.rep.caching.cache_entry import CacheEntry, StoredResponse
@@ -54,7 +54,7 @@ _ABOUT_OTHERS = b"User-agent: Other\nDisallow: /\n"
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a request ends: ``allowed``, ``refused`` or ``kept``; by what reason, and *when*."""
+    """How a request ends: ``allowed``, ``refused`` or ``held``; by what reason, and *when*."""
 
     answer: str
     reason: str
@@ -84,7 +84,7 @@ def steps() -> Iterator[Step]:
     crawler = get_crawler(settings_dict={"ADDONS": {Addon: 0}, "REP_STORE": "memory"})
     middleware = RepMiddleware(crawler)
     yield Step(
-        "Is robots.txt about it?",
+        "Does robots.txt apply?",
         ["Its meta, and the scheme of its URL."],
         [
             Outcome("allowed", "not asked", "meta has dont_obey_robotstxt"),
@@ -98,11 +98,11 @@ def steps() -> Iterator[Step]:
     )
     yield Step(
         "Is it the robots.txt itself?",
-        ["No rule refuses that."],
+        ["It is always allowed."],
         [Outcome.of(_rules(_REFUSING).verdict(_ORIGIN.robots_url, _AGENT), "always")],
     )
     yield Step(
-        "How was robots.txt answered?",
+        "What was the answer to robots.txt?",
         ["Known from memory, the store or a fetch.", "What an answer means, the dialect says."],
         list(_by_access()),
     )
@@ -114,11 +114,9 @@ def steps() -> Iterator[Step]:
         Outcome.of(each, "ROBOTSTXT_PARSER says so") for each in protego
     )
     # The rules of a file for which no parser is left.
-    unreadable = CheckedRules(
-        iter(()), None, RFC9309, report=None, spellings=lambda url: ()
-    ).verdict(_PAGE, _AGENT)
+    unreadable = Unreadable(RFC9309).verdict(_PAGE, _AGENT)
     yield Step(
-        "Who reads the file?",
+        "Which parser reads the file?",
         ["ROBOTSTXT_PARSER; if that raises,", "REP_FALLBACK_PARSER, then this package."],
         [
             refused_by_other,
@@ -126,7 +124,7 @@ def steps() -> Iterator[Step]:
         ],
     )
     yield Step(
-        "Which group is about us?",
+        "Which group applies?",
         ["Our product tokens, in order; else *."],
         [_by_rules(_ABOUT_OTHERS, "there is none")],
     )
@@ -140,20 +138,20 @@ def steps() -> Iterator[Step]:
     )
     visit_time = _objection(b"User-agent: *\nVisit-time: 2000-2100\n")
     yield Step(
-        "What else is asked for?",
-        ["Only if REP_PURPOSES or REP_VISIT_TIME", "are set; allowed pages alone."],
+        "Do other directives refuse?",
+        ["Only if REP_PURPOSES or REP_VISIT_TIME", "is set, and only for allowed pages."],
         [
             _objection(
                 b"User-agent: *\nContent-Signal: search=no\n",
                 "the site refuses all of REP_PURPOSES",
             ),
             replace(visit_time, when="REP_VISIT_TIME = refuse, at another hour"),
-            replace(visit_time, answer="kept", when="REP_VISIT_TIME = wait, at another hour"),
+            replace(visit_time, answer="held", when="REP_VISIT_TIME = wait, at another hour"),
         ],
     )
     yield Step(
-        "Nothing is against it",
-        ["It goes out, at the pace that was asked for."],
+        "Verdict",
+        ["It is sent, at the pace of the site."],
         [
             _by_rules(_ALLOWING, "an Allow"),
             _by_rules(b"User-agent: *\n", "no rule matches"),
@@ -175,7 +173,7 @@ def _by_access() -> Iterator[Outcome]:
         outcome = _without_rules(
             Access.UNREACHABLE, f"REP_UNREACHABLE = {when.value}{default}", when
         )
-        yield replace(outcome, answer="kept") if when is WhenUnreachable.DEFER else outcome
+        yield replace(outcome, answer="held") if when is WhenUnreachable.DEFER else outcome
 
 
 def _without_rules(
@@ -223,7 +221,7 @@ _STYLE = """\
 .decision-diagram .step {fill: #eef3f8; stroke: #4a6785}
 .decision-diagram .allowed {fill: #e3f4e3; stroke: #2d7d2d}
 .decision-diagram .refused {fill: #fbe5e5; stroke: #b02a2a}
-.decision-diagram .kept {fill: #fff3d6; stroke: #9a6b00}
+.decision-diagram .held {fill: #fff3d6; stroke: #9a6b00}
 .decision-diagram path {fill: none; stroke: #4a6785}"""
 
 

@@ -1,6 +1,7 @@
-"""``.. default-and-accepted:: NAME``: what stands in ``settings.py`` about a setting.
+"""Defaults and accepted values of settings, read from ``settings.py``.
 
-What is accepted is what the error message says for a value that is not.
+``.. default-and-accepted:: NAME`` is for one setting. What is accepted is what the error message
+for an invalid value says. ``.. settings-table:: TOPIC`` has a row for each line ``NAME: sentence``.
 """
 
 from __future__ import annotations
@@ -60,7 +61,36 @@ class DefaultAndAccepted(SphinxDirective):
         ]
 
 
+class SettingsTable(SphinxDirective):
+    """A table of settings with their defaults."""
+
+    required_arguments = 1
+    final_argument_whitespace = True
+    has_content = True
+
+    def run(self) -> list[Any]:
+        """Called by docutils."""
+        rows = [line.partition(": ") for line in self.content]
+        lines = [
+            f".. list-table:: {self.arguments[0]}",
+            "   :header-rows: 1",
+            "   :widths: 30 50 20",
+            "",
+            "   * - setting",
+            "     - what it controls",
+            "     - default",
+        ]
+        for name, _, sentence in rows:
+            lines += [
+                f"   * - :setting:`{name}`",
+                f"     - {sentence}",
+                f"     - ``{default(name)}``",
+            ]
+        return self.parse_text_to_nodes("\n".join(lines))
+
+
 def setup(app: Sphinx) -> ExtensionMetadata:
     """Called by Sphinx."""
     app.add_directive("default-and-accepted", DefaultAndAccepted)
+    app.add_directive("settings-table", SettingsTable)
     return {"version": "1", "parallel_read_safe": True}

@@ -120,7 +120,7 @@ def _report(state: OriginState, file: FetchResult | None, notes: tuple[str, ...]
         origin=state.origin,
         access=state.access or UNKNOWN,
         status=state.last.status,
-        entry=tuple(_fields(state)),
+        details=tuple(_fields(state)),
         file=read_file(file, state.crawl.settings) if file else None,
         standing=state.standing,
         news=news,

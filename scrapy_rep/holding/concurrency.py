@@ -3,10 +3,7 @@
 Scrapy counts a request from the moment when it leaves the scheduler. A request that waits
 for a robots.txt counts once, and the fetch that it waits for counts again: a few hosts that
 do not answer would stop a whole crawl. So a held request releases its concurrency: the
-downloader's limit is raised by one for it. See :class:`State` for the states of a
-:class:`Permit`.
-
-Who may reacquire, and when:
+downloader's limit is raised by one for it. Who may reacquire, and when:
 
 - The limit has room, and the request would start at once in its download slot. In the queue
   of the slot, it would take concurrency from requests to other hosts.
@@ -26,12 +23,13 @@ been sent. So as long as a request is held, there is a look at both every :data:
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import Enum, auto
-from heapq import heapify, heappop, heappush
-from itertools import count, islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from itertools import islice
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
 from scrapy.http.request import NO_CALLBACK
@@ -44,7 +42,6 @@ from scrapy_rep.engine import Engine
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
-    from scrapy.signalmanager import SignalManager
 
 #: Seconds between two looks at what Scrapy has no signal for.
 LOOK = 0.25
@@ -58,9 +55,8 @@ class State(Enum):
     ::
 
         COUNTED --release--> RELEASED --reacquire--> RETURNING --granted--> COUNTED
-                                    \\------reacquire, with room at once------/
 
-    ``close`` leads from each of them to CLOSED, and so does the end of the crawl.
+    ``close`` leads from each of them to COUNTED.
     """
 
     #: The request counts against CONCURRENT_REQUESTS, as Scrapy counts it.
@@ -69,8 +65,6 @@ class State(Enum):
     RELEASED = auto()
     #: It could go on, and waits until there is room.
     RETURNING = auto()
-    #: It is no longer held, and counts as Scrapy counts it.
-    CLOSED = auto()
 
 
 class Permit:
@@ -80,76 +74,52 @@ class Permit:
     """
 
     def __init__(self, limit: ConcurrencyLimit, rank: tuple[int, int]) -> None:
-        self._limit = limit
         self.rank = rank
         self.state = State.COUNTED
+        #: While it is returning: the download slot of its request, and what that waits for.
+        self.slot: str | None = None
+        self.granted: Deferred[None] = Deferred()
+        self._limit = limit
 
     def release(self) -> None:
         """Let another request be downloaded while this one waits."""
         if self.state is State.COUNTED:
-            self.state = State.RELEASED
-            self._limit.change(1)
+            self.enter(State.RELEASED)
 
     async def reacquire(self, request: Request) -> None:
         """Return when *request* may go on, or when the crawl stops."""
-        if self.state is not State.RELEASED:
-            return
-        if request.callback is NO_CALLBACK:
-            self.grant()
-        else:
+        if self.state is State.RELEASED:
             await self._limit.reacquire(self, request)
-
-    def grant(self) -> None:
-        """Count the request again."""
-        self._count_again(State.COUNTED)
 
     def close(self) -> None:
         """The request is no longer held, whatever becomes of it."""
         if self.state is State.RETURNING:
-            # Its request was cancelled.
+            # It was cancelled.
             self._limit.forget(self)
-        self._count_again(State.CLOSED)
+        self.enter(State.COUNTED)
 
-    def _count_again(self, state: State) -> None:
-        was_released = self.state in {State.RELEASED, State.RETURNING}
-        self.state = state
-        if was_released:
-            self._limit.change(-1)
-
-
-class _Returning(NamedTuple):
-    """A permit in the state RETURNING; what is granted first compares as less."""
-
-    rank: tuple[int, int]
-    number: int
-    permit: Permit
-    granted: Deferred[None]
+    def enter(self, state: State) -> None:
+        """Go on to *state*."""
+        was, self.state = self.state, state
+        self._limit.change((was is State.COUNTED) - (state is State.COUNTED))
 
 
 class ConcurrencyLimit:
     """The concurrency of one crawl, and who is to be told when the crawl stops.
 
-    *signal_manager* tells of requests, from when the first one is held. Without it, somebody
-    else calls :meth:`reached_downloader`, :meth:`left_downloader` and :meth:`grant`.
+    Signals of Scrapy call :meth:`reached_downloader`, :meth:`left_downloader` and :meth:`grant`.
     """
 
-    def __init__(
-        self,
-        engine: Engine,
-        signal_manager: SignalManager | None = None,
-        call_later: Callable[..., Any] = call_later,
-    ) -> None:
+    def __init__(self, engine: Engine, call_later: Callable[..., Any] = call_later) -> None:
         self._engine = engine
-        self._signal_manager = signal_manager
         self._call_later = call_later
-        #: Permits that are not closed, and fetches that have released their concurrency.
+        #: Permits that are not closed, and those that do not count.
         self._open = 0
         self._released = 0
         #: What is withheld from the downloader while held requests return.
         self._withheld = 0
-        #: Permits that are returning, by download slot: heaps.
-        self._returning: dict[str, list[_Returning]] = {}
-        self._numbers = count()
+        #: Permits that are returning, by download slot and in order.
+        self._returning: dict[str | None, list[Permit]] = {}
         #: Requests in download slots, but for those of components.
         self._in_slots: set[Request] = set()
         #: Whether a request was granted its concurrency and may not have come to its slot yet.
@@ -162,7 +132,12 @@ class ConcurrencyLimit:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> ConcurrencyLimit:
         """That of *crawler*."""
-        return cls(Engine(crawler), crawler.signals)
+        limit = cls(Engine(crawler))
+        connect = crawler.signals.connect
+        connect(limit.reached_downloader, signals.request_reached_downloader)
+        connect(limit.left_downloader, signals.request_left_downloader)
+        connect(limit.grant, signals.response_received)
+        return limit
 
     # -- for others ------------------------------------------------------------------
 
@@ -170,12 +145,6 @@ class ConcurrencyLimit:
     def is_closing(self) -> bool:
         """Whether the crawl is about to stop, and waits for requests under way."""
         return self._engine.is_closing
-
-    @property
-    def has_room(self) -> bool:
-        """Whether one more request may be active than those that have released nothing."""
-        # Both numbers contain what is released.
-        return not self._total or self._engine.active_count < self._total
 
     @property
     def is_short(self) -> bool:
@@ -200,7 +169,8 @@ class ConcurrencyLimit:
     @contextmanager
     def permit(self, rank: tuple[int, int] = (0, 0)) -> Iterator[Permit]:
         """For as long as a request is held."""
-        self._begin()
+        self._open += 1
+        self._look_later()
         permit = Permit(self, rank)
         try:
             yield permit
@@ -226,83 +196,77 @@ class ConcurrencyLimit:
     def left_downloader(self, request: Request) -> None:
         """*request* is no longer in a download slot."""
         self._in_slots.discard(request)
-        # It is active still, for a moment.
-        self.grant_soon()
+        if self._returning:
+            # It is active still, for a moment.
+            self._call_later(0, self.grant)
 
     # -- for permits -------------------------------------------------------------------
 
     def change(self, released: int) -> None:
         """So many more requests have *released* their concurrency."""
         self._released += released
-        self._raise(released)
+        self._engine.raise_concurrency(released)
 
     async def reacquire(self, permit: Permit, request: Request) -> None:
         """Grant *permit* when *request* can be downloaded at once, or the crawl stops."""
-        key = self._engine.slot_key(request) or ""
-        if not self._returning and self.has_room and self._engine.slot_is_free(key):
-            permit.grant()
-            self._is_one_on_its_way = True
+        if request.callback is NO_CALLBACK:
+            permit.enter(State.COUNTED)
             return
-        permit.state = State.RETURNING
-        granted: Deferred[None] = Deferred()
-        waiting = self._returning.setdefault(key, [])
-        heappush(waiting, _Returning(permit.rank, next(self._numbers), permit, granted))
-        if not self.is_short or self._may_go_without_room:
-            self.grant()
-        await maybe_deferred_to_future(granted)
+        permit.enter(State.RETURNING)
+        permit.slot = self._engine.slot_key(request)
+        permit.granted = Deferred()
+        insort(self._returning.setdefault(permit.slot, []), permit, key=attrgetter("rank"))
+        self.grant()
+        await maybe_deferred_to_future(permit.granted)
 
     def forget(self, permit: Permit) -> None:
         """*permit* is not to be granted any more."""
-        for key, waiting in self._returning.items():
-            left = [each for each in waiting if each.permit is not permit]
-            if len(left) < len(waiting):
-                heapify(left)
-                self._returning[key] = left
-                if not left:
-                    del self._returning[key]
-                break
         # Requests may be withheld from the downloader for this one alone.
+        self._withhold(0)
+        self._returning[permit.slot].remove(permit)
+        if not self._returning[permit.slot]:
+            del self._returning[permit.slot]
         self._call_later(0, self.grant)
-
-    def grant_soon(self) -> None:
-        """:meth:`grant` in the next step of the loop."""
-        if self._returning:
-            self._call_later(0, self.grant)
 
     def grant(self) -> None:
         """Let held requests go on for which there is room: one of each slot in turn."""
-        if not self._returning and not self.is_short:
+        if not self._returning:
             return
         self._withhold(0)
-        for key in list(islice(self._returning, _SLOTS)):
-            if not (self.has_room or self._may_go_without_room):
+        granted: list[Permit] = []
+        for slot in list(islice(self._returning, _SLOTS)):
+            may_go_without_room = not self._in_slots and not self._is_one_on_its_way
+            if not (self._has_room or may_go_without_room):
                 break
-            waiting = self._returning.pop(key)
-            if self._engine.slot_is_free(key):
-                self._grant_first(waiting)
+            waiting = self._returning.pop(slot)
+            if self._engine.slot_is_free(slot):
+                self._is_one_on_its_way = True
+                granted.append(waiting.pop(0))
+                # Before there is another look at whether there is room.
+                granted[-1].enter(State.COUNTED)
             if waiting:
                 # Behind the other slots.
-                self._returning[key] = waiting
+                self._returning[slot] = waiting
         self._withhold_for_returning()
+        _go_on(granted)
+
+    # -- room --------------------------------------------------------------------------
 
     @property
-    def _may_go_without_room(self) -> bool:
-        return not self._in_slots and not self._is_one_on_its_way
+    def _total(self) -> int:
+        """The limit, raised by what is released; 0 for a downloader without a limit."""
+        return self._engine.concurrency + self._withheld
 
-    def _grant_first(self, waiting: list[_Returning]) -> None:
-        """Grant the first permit that is *waiting*."""
-        first = heappop(waiting)
-        # Before anybody else asks whether there is room.
-        first.permit.grant()
-        self._is_one_on_its_way = True
-        # Else its request was just cancelled.
-        if not first.granted.called:
-            first.granted.callback(None)
+    @property
+    def _has_room(self) -> bool:
+        """Whether one more request may be active than those that have released nothing."""
+        # Both numbers contain what is released.
+        return not self._total or self._engine.active_count < self._total
 
     def _withhold_for_returning(self) -> None:
         """Have new requests wait in the scheduler while held ones could go on."""
         is_free = self._engine.slot_is_free
-        if self.has_room or not any(map(is_free, islice(self._returning, _SLOTS))):
+        if self._has_room or not any(map(is_free, islice(self._returning, _SLOTS))):
             return
         # What is left is for the requests that are held: all of these are active.
         self._withhold(self._total - self._released)
@@ -310,34 +274,15 @@ class ConcurrencyLimit:
             callback()
 
     def _withhold(self, number: int) -> None:
-        self._raise(self._withheld - number)
+        self._engine.raise_concurrency(self._withheld - number)
         self._withheld = number
-
-    @property
-    def _total(self) -> int:
-        """The limit, raised by what is released; 0 for a downloader without a limit."""
-        return self._engine.concurrency + self._withheld
-
-    def _raise(self, number: int) -> None:
-        if self._total:
-            self._engine.raise_concurrency(number)
 
     # -- looks -------------------------------------------------------------------------
 
-    def _begin(self) -> None:
-        self._open += 1
-        self._connect()
+    def _look_later(self) -> None:
         if not self._is_looking:
             self._is_looking = True
             self._call_later(LOOK, self._look)
-
-    def _connect(self) -> None:
-        if self._signal_manager is not None:
-            connect = self._signal_manager.connect
-            connect(self.reached_downloader, signals.request_reached_downloader)
-            connect(self.left_downloader, signals.request_left_downloader)
-            connect(self.grant, signals.response_received)
-            self._signal_manager = None
 
     def _look(self) -> None:
         self._is_looking = False
@@ -346,8 +291,7 @@ class ConcurrencyLimit:
         if self.is_closing:
             self._stop()
             return
-        self._is_looking = True
-        self._call_later(LOOK, self._look)
+        self._look_later()
         # It was dropped, answered by another middleware, or waits in one.
         self._is_one_on_its_way = False
         self.grant()
@@ -357,10 +301,18 @@ class ConcurrencyLimit:
     def _stop(self) -> None:
         # Or the crawl would end between two steps of a request that returns to the scheduler.
         self._engine.keep_open(LOOK)
-        returning, self._returning = self._returning, {}
-        for waiting in returning.values():
-            while waiting:
-                self._grant_first(waiting)
         self._withhold(0)
+        returning = [permit for waiting in self._returning.values() for permit in waiting]
+        self._returning.clear()
+        for permit in returning:
+            permit.enter(State.COUNTED)
+        _go_on(returning)
         for callback in self._on_stop:
             callback()
+
+
+def _go_on(granted: list[Permit]) -> None:
+    for permit in granted:
+        # Else its request was just cancelled.
+        if not permit.granted.called:
+            permit.granted.callback(None)

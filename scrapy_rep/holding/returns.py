@@ -37,43 +37,31 @@ class Returns:
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
+        #: Those that no scheduler has taken.
         self._given_back: WeakSet[Request] = WeakSet()
-        self._is_connected = False
 
     def give_back(self, request: Request, *, behind: bool) -> Request:
-        """*request* as the scheduler is to have it; see :func:`to_scheduler`."""
-        if not self._is_connected:
-            self._is_connected = True
-            self._crawler.signals.connect(self._scheduled, signals.request_scheduled)
-        request = to_scheduler(request, behind=behind)
+        """*request* as it goes back to the scheduler, which must not take it for a duplicate.
+
+        *behind* others of its priority, one lower, as Scrapy sends back what it tries again;
+        or where it was among them.
+        """
+        # Not from the start: most crawls give nothing back. Again and again is as once.
+        self._crawler.signals.connect(self._scheduled, signals.request_scheduled)
+        meta = {**request.meta, RETURNED: [request.dont_filter, request.priority]}
+        priority = request.priority - behind
+        request = request.replace(dont_filter=True, priority=priority, meta=meta)
         self._given_back.add(request)
         return request
 
     def arrival(self, request: Request) -> Arrival:
-        """How *request* has come, which is written on it no longer."""
+        """How *request* has come; it is as it was before it was given back."""
         if RETURNED not in request.meta:
             return Arrival.FIRST
-        from_scheduler(request)
-        # The very object that was given back, and no scheduler has taken it.
+        request.dont_filter, request.priority = request.meta.pop(RETURNED)
         if request in self._given_back:
             return Arrival.FROM_COMPONENT
         return Arrival.FROM_SCHEDULER
 
     def _scheduled(self, request: Request) -> None:
         self._given_back.discard(request)
-
-
-def to_scheduler(request: Request, *, behind: bool) -> Request:
-    """*request* as it goes back to the scheduler, which must not take it for a duplicate.
-
-    *behind* others of its priority, one lower, as Scrapy sends back what it tries again; or
-    where it was among them.
-    """
-    meta = {**request.meta, RETURNED: [request.dont_filter, request.priority]}
-    priority = request.priority - 1 if behind else request.priority
-    return request.replace(dont_filter=True, priority=priority, meta=meta)
-
-
-def from_scheduler(request: Request) -> None:
-    """Undo :func:`to_scheduler`."""
-    request.dont_filter, request.priority = request.meta.pop(RETURNED)

@@ -9,12 +9,11 @@ is refused: what cannot be read cannot allow anything.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cached_property
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING
 
 from scrapy.utils.misc import build_from_crawler
 from scrapy.utils.python import global_object_name
@@ -46,109 +45,33 @@ logger = logging.getLogger(__name__)
 # What somebody who looks into a parser that failed has to know of the installation.
 _VERSIONS = ("scrapy-rep", "Scrapy", "Protego")
 
-_T = TypeVar("_T")
-
 
 class ParserChain:
     """Reads bodies for one crawl."""
 
     def __init__(self, crawler: Crawler, settings: RepSettings) -> None:
-        self._crawler = crawler
-        self._settings = settings
+        self.crawler = crawler
+        self.dialect = settings.dialect
+        self._max_size = settings.max_size
         escape_logs(logger)
-        self._spellings = Wire(crawler.settings).spellings
+        #: Other URLs that a request for a URL may be sent as.
+        self.spellings = Wire(crawler.settings).spellings
         chosen = settings.parser or RepRobotParser
         candidates = (chosen, settings.fallback_parser, RepRobotParser)
-        # dict, as a set that keeps the order
-        self._parsers = tuple(dict.fromkeys(parser for parser in candidates if parser))
-        for parser in self._parsers:
+        #: In the order in which they are asked; a dict, as a set that keeps it.
+        self.parsers = tuple(dict.fromkeys(parser for parser in candidates if parser))
+        for parser in self.parsers:
             check_usable(parser, crawler, "ROBOTSTXT_PARSER or REP_FALLBACK_PARSER")
 
     def read(self, origin: Origin, result: FetchResult) -> CheckedRules:
         """What the body of *result*, the robots.txt of *origin*, says. Never raises."""
-        body = body_to_read(result, self._settings.max_size)
-        ours = self._reading(origin, RepRobotParser, body)
-        return CheckedRules(
-            self._readings(ours), ours, self._settings.dialect, self._report, self._spellings
-        )
-
-    def _reading(self, origin: Origin, parser: type[RobotParser], body: bytes) -> _Reading:
-        read = partial(read_with, parser, self._crawler, body, self._settings.dialect)
-        return _Reading(origin, parser, body, read)
-
-    def _readings(self, ours: _Reading) -> Iterator[_Reading]:
-        origin, body = ours.origin, ours.body
-        for parser in self._parsers:
-            if parser is RepRobotParser:
-                yield ours
-            elif (cost := why_not(parser, body)) is None:
-                yield self._reading(origin, parser, body)
-            else:
-                self._report_cost(origin, parser, cost)
-
-    def _report(self, reading: _Reading, error: Exception, asked: str) -> None:
-        count(self._crawler, f"robotstxt/parser_error_count/{global_object_name(reading.parser)}")
-        logger.warning(
-            "%(parser)s failed on %(url)s (%(error)s) when %(asked)s; another parser is asked, "
-            "or the origin refused. Please report this to the parser's authors, with the "
-            "file (%(size)d bytes, SHA-256 %(digest)s), REP_DIALECT (%(dialect)s) and "
-            "versions (%(versions)s).",
-            {
-                "parser": global_object_name(reading.parser),
-                "url": printable(reading.origin.robots_url),
-                "error": printable(f"{type(error).__name__}: {error}"),
-                "asked": printable(asked),
-                "size": len(reading.body),
-                "digest": sha256(reading.body).hexdigest(),
-                "dialect": self._settings.dialect.name,
-                "versions": ", ".join(f"{name} {_version(name)}" for name in _VERSIONS),
-            },
-            exc_info=error,
-            extra={"spider": self._crawler.spider},
-        )
-
-    def _report_cost(self, origin: Origin, parser: type[RobotParser], cost: str) -> None:
-        count(self._crawler, "robotstxt/too_costly_count")
-        logger.warning(
-            "%(parser)s is not asked about %(url)s: %(cost)s",
-            {
-                "parser": global_object_name(parser),
-                "url": printable(origin.robots_url),
-                "cost": cost,
-            },
-            extra={"spider": self._crawler.spider},
-        )
-
-
-def _version(distribution: str) -> str:
-    try:
-        return version(distribution)
-    except PackageNotFoundError:
-        # What freezes programs may leave it out.
-        return "unknown"
+        return CheckedRules(self, origin, body_to_read(result, self._max_size))
 
 
 def body_to_read(result: FetchResult, max_size: int) -> bytes:
     """The bytes of *result* that are read, *max_size* at most."""
     # Who fetched it may have read less of it than is read here.
     return within_limit(result.body, min(max_size, len(result.body) - result.cut))
-
-
-def why_not(parser: type[RobotParser], body: bytes) -> str | None:
-    """Why *body* must not go to *parser*; ``None`` where it may."""
-    return None if parser is RepRobotParser else too_costly(body)
-
-
-def read_with(
-    parser: type[RobotParser], crawler: Crawler, body: bytes, dialect: Dialect
-) -> RobotsTxt | ExternalRules:
-    """*body* read by *parser*, which it must be allowed to go to: see :func:`why_not`.
-
-    Raises whatever *parser* raises.
-    """
-    if parser is RepRobotParser:
-        return RobotsTxt.parse(body, dialect, max_size=len(body))
-    return ExternalRules.parse(parser, crawler, body, dialect)
 
 
 def check_usable(parser: type[RobotParser], crawler: Crawler, setting: str) -> None:
@@ -163,48 +86,18 @@ def check_usable(parser: type[RobotParser], crawler: Crawler, setting: str) -> N
         ) from error
 
 
-class _Reading(NamedTuple):
-    """One parser's turn at one body."""
-
-    origin: Origin
-    parser: type[RobotParser]
-    body: bytes
-    read: Callable[[], RobotsTxt | ExternalRules]
-
-
 class CheckedRules:
-    """Rules that go on with the next parser's when the one behind them raises.
+    """The rules in *body*, which go on with the next parser's when those in use raise.
 
-    They allow a URL only if they allow every URL that it may be sent as: its *spellings*.
+    They allow a URL only if they allow every URL that it may be sent as: its spellings.
     """
 
-    __slots__ = (
-        "_dialect",
-        "_ours",
-        "_reading",
-        "_readings",
-        "_report",
-        "_robots",
-        "_rules",
-        "_spellings",
-    )
-
-    def __init__(
-        self,
-        readings: Iterator[_Reading],
-        ours: _Reading,
-        dialect: Dialect,
-        report: Callable[[_Reading, Exception, str], None],
-        spellings: Callable[[str], Sequence[str]],
-    ) -> None:
-        self._readings = readings
-        self._spellings = spellings
-        self._dialect = dialect
-        self._report = report
-        self._reading: _Reading | None = None
-        #: Our reading, until its turn has come.
-        self._ours: _Reading | None = ours
-        self._robots: RobotsTxt | None = None
+    def __init__(self, chain: ParserChain, origin: Origin, body: bytes) -> None:
+        self._chain = chain
+        self._origin = origin
+        self._body = body
+        self._parsers = iter(chain.parsers)
+        self._parser: type[RobotParser] = RepRobotParser
         self._rules: Rules = self._next()
 
     def allowed(self, url: str, agents: Agents) -> bool:
@@ -226,30 +119,28 @@ class CheckedRules:
         return verdict
 
     def _verdict(self, url: str, agents: Agents) -> Verdict:
-        return self._ask(lambda rules: rules.verdict(url, agents), url, agents)
+        try:
+            return self._rules.verdict(url, agents)
+        except Exception as error:
+            self._hand_over(error, url, agents)
+            return self._verdict(url, agents)
 
     def _refused_spelling(self, url: str, agents: Agents) -> Verdict | None:
         """The verdict against the first URL that *url* may be sent as and that is refused."""
-        for spelling in self._spellings(url):
+        for spelling in self._chain.spellings(url):
             verdict = self._verdict(spelling, agents)
             if not verdict.allowed:
                 return replace(verdict, sent_as=spelling)
         return None
 
-    @property
+    @cached_property
     def robots(self) -> RobotsTxt | None:
-        """The file as this package reads it, for what are no rules; ``None`` if it cannot."""
-        if isinstance(self._rules, RobotsTxt):
-            return self._rules
-        if self._ours is not None:
-            ours, self._ours = self._ours, None
-            try:
-                robots = ours.read()
-                assert isinstance(robots, RobotsTxt)
-                self._robots = robots
-            except Exception as error:
-                self._report(ours, error, "reading it for what are no rules")
-        return self._robots
+        """The file as this package reads it, also for what are no rules; ``None`` if it cannot."""
+        try:
+            return RobotsTxt.parse(self._body, self._chain.dialect, max_size=len(self._body))
+        except Exception as error:
+            self._report_failure(RepRobotParser, error, "reading it")
+            return None
 
     @property
     def robot_parser(self) -> RobotParser | None:
@@ -258,42 +149,89 @@ class CheckedRules:
             return RepRobotParser(self._rules)
         return self._rules.parser if isinstance(self._rules, ExternalRules) else None
 
-    def _ask(self, question: Callable[[Rules], _T], about: str, agents: Agents) -> _T:
-        while True:
-            try:
-                return question(self._rules)
-            except Exception as error:
-                self._hand_over(error, about, agents)
+    # -- which parser ---------------------------------------------------------------
+
+    def _next(self) -> Rules:
+        """The rules by the next parser that can read the body."""
+        for parser in self._parsers:
+            self._parser = parser
+            rules = self.robots if parser is RepRobotParser else self._read_with(parser)
+            if rules is not None:
+                return rules
+        return Unreadable(self._chain.dialect)
+
+    def _read_with(self, parser: type[RobotParser]) -> ExternalRules | None:
+        if cost := too_costly(self._body):
+            self._report_cost(parser, cost)
+            return None
+        crawler, dialect = self._chain.crawler, self._chain.dialect
+        try:
+            return ExternalRules.parse(parser, crawler, self._body, dialect)
+        except Exception as error:
+            self._report_failure(parser, error, "reading it")
+            return None
 
     def _hand_over(self, error: Exception, about: str, agents: Agents) -> None:
         """Go on with the next parser. The last one raises nothing, so this ends."""
-        assert self._reading is not None
         names = agents if isinstance(agents, str) else ", ".join(agents)
-        self._report(self._reading, error, f"asked about {about} for {names or EVERYONE}")
+        self._report_failure(self._parser, error, f"asked about {about} for {names or EVERYONE}")
         self._rules = self._next()
 
-    def _next(self) -> Rules:
-        for reading in self._readings:
-            self._reading = reading
-            if reading is self._ours:
-                self._ours = None
-            try:
-                return reading.read()
-            except Exception as error:
-                self._report(reading, error, "reading it")
-        return _Unreadable(self._dialect)
+    def _report_failure(self, parser: type[RobotParser], error: Exception, asked: str) -> None:
+        name = global_object_name(parser)
+        count(self._chain.crawler, f"robotstxt/parser_error_count/{name}")
+        logger.warning(
+            "%(parser)s failed on %(url)s (%(error)s) when %(asked)s; another parser is asked, "
+            "or the origin refused. Please report this to the parser's authors, with the "
+            "file (%(size)d bytes, SHA-256 %(digest)s), REP_DIALECT (%(dialect)s) and "
+            "versions (%(versions)s).",
+            {
+                "parser": name,
+                "url": printable(self._origin.robots_url),
+                "error": printable(f"{type(error).__name__}: {error}"),
+                "asked": printable(asked),
+                "size": len(self._body),
+                "digest": sha256(self._body).hexdigest(),
+                "dialect": self._chain.dialect.name,
+                "versions": ", ".join(f"{name} {_version(name)}" for name in _VERSIONS),
+            },
+            exc_info=error,
+            extra={"spider": self._chain.crawler.spider},
+        )
+
+    def _report_cost(self, parser: type[RobotParser], cost: str) -> None:
+        count(self._chain.crawler, "robotstxt/too_costly_count")
+        logger.warning(
+            "%(parser)s is not asked about %(url)s: %(cost)s",
+            {
+                "parser": global_object_name(parser),
+                "url": printable(self._origin.robots_url),
+                "cost": cost,
+            },
+            extra={"spider": self._chain.crawler.spider},
+        )
 
 
-class _Unreadable:
+class Unreadable:
     """The rules of a file that no parser could read: nothing is allowed."""
 
     def __init__(self, dialect: Dialect) -> None:
         self._dialect = dialect
 
     def allowed(self, url: str, agents: Agents) -> bool:
+        """Whether *agents* may access *url*: only the robots.txt itself."""
         return self.verdict(url, agents).allowed
 
     def verdict(self, url: str, agents: Agents) -> Verdict:
+        """The same, with what it rests on."""
         if is_robots_txt(url, self._dialect):
             return Verdict(True, Reason.ROBOTS_TXT_ITSELF)
         return Verdict(False, Reason.UNREADABLE)
+
+
+def _version(distribution: str) -> str:
+    try:
+        return version(distribution)
+    except PackageNotFoundError:
+        # What freezes programs may leave it out.
+        return "unknown"

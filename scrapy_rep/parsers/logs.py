@@ -14,31 +14,22 @@ import protego
 from scrapy_rep.rep.text import printable
 
 
-class _Escaping(logging.Filter):
-    """Escapes everything that is not printable in message and traceback; drops nothing."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Change *record* where it has something to escape."""
-        message = record.getMessage()
-        if not message.isprintable():
-            record.msg, record.args = printable(message, None), ()
-        if record.exc_info and record.exc_info[1]:
-            # What formatters show, if it is there.
-            text = "".join(traceback.format_exception(record.exc_info[1])).rstrip("\n")
-            record.exc_text = "\n".join(printable(line, None) for line in text.split("\n"))
-        return True
+def _escape(record: logging.LogRecord) -> bool:
+    """A filter that escapes what is not printable in message and traceback; drops nothing."""
+    message = record.getMessage()
+    if not message.isprintable():
+        record.msg, record.args = printable(message, None), ()
+    if record.exc_info and record.exc_info[1]:
+        # What formatters show, if it is there.
+        text = "".join(traceback.format_exception(record.exc_info[1])).rstrip("\n")
+        record.exc_text = "\n".join(printable(line, None) for line in text.split("\n"))
+    return True
 
 
-_ESCAPING = _Escaping()
-
-
-def escape_logs(*loggers: logging.Logger) -> None:
-    """Keep control characters out of what *loggers* and those of Protego log."""
+def escape_logs(logger: logging.Logger) -> None:
+    """Keep control characters out of what *logger* and those of Protego log."""
+    logger.addFilter(_escape)
     # A filter sees only what is logged by its own logger, not what its children log.
-    names = [name for name in logging.root.manager.loggerDict if _is_protegos(name)]
-    for logger in (*loggers, *map(logging.getLogger, names)):
-        logger.addFilter(_ESCAPING)
-
-
-def _is_protegos(name: str) -> bool:
-    return f"{name}.".startswith(f"{protego.__name__}.")
+    for name in list(logging.root.manager.loggerDict):
+        if f"{name}.".startswith(f"{protego.__name__}."):
+            logging.getLogger(name).addFilter(_escape)

@@ -9,32 +9,32 @@ from __future__ import annotations
 import logging
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from scrapy.utils.datatypes import LocalCache
 from scrapy.utils.python import global_object_name
 
 from scrapy_rep.observers.feed import JsonLinesFeed
 from scrapy_rep.observers.report.model import Disagreement
 from scrapy_rep.observers.stats import count
-from scrapy_rep.parsers.chain import body_to_read, check_usable, read_with, why_not
-from scrapy_rep.parsers.external import ExternalRules, cost_of
+from scrapy_rep.parser import RepRobotParser
+from scrapy_rep.parsers.chain import body_to_read, check_usable
+from scrapy_rep.parsers.external import ExternalRules, cost_of, too_costly
 from scrapy_rep.parsers.logs import escape_logs
 from scrapy_rep.rep.rules.differences import class_of_difference
+from scrapy_rep.rep.rules.robotstxt import RobotsTxt
 from scrapy_rep.rep.rules.verdict import Reason, Verdict
 from scrapy_rep.rep.text import printable
 
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
-    from scrapy.robotstxt import RobotParser
 
     from scrapy_rep.observers.report.recorder import Recorder
     from scrapy_rep.rep.caching.access import FetchResult
     from scrapy_rep.rep.parsing.urls import Origin
     from scrapy_rep.rep.policy import Policy
-    from scrapy_rep.rep.rules.robotstxt import RobotsTxt
     from scrapy_rep.settings import RepSettings
 
 logger = logging.getLogger(__name__)
@@ -46,9 +46,11 @@ _ROOM = 2_000_000
 # Of so many origins and rules it is known that they were logged.
 _MAX_REPORTED = 10_000
 
+# Files that cost more to read are not looked through for why parsers differ.
+_MOST_TO_CLASSIFY = 20_000
+
 # Where the file did not decide, there is nothing to have another opinion about.
 _BY_FILE = (Reason.NO_RULE, Reason.RULE, Reason.NO_GROUP, Reason.OTHER_PARSER)
-
 
 # What comes of putting a decision to a parser, and the last part of its stat. It is
 # stricter if it would refuse what is let through, looser if the other way round. It is an
@@ -57,27 +59,7 @@ _BY_FILE = (Reason.NO_RULE, Reason.RULE, Reason.NO_GROUP, Reason.OTHER_PARSER)
 Outcome = Literal["agree", "stricter", "looser", "error", "skipped"]
 
 
-# Of a parser and an origin: that it failed, or by which rule it differs.
-_Key = tuple[object, ...]
-
-
-# Files that cost more to read are not looked through for why parsers differ.
-_MOST_TO_CLASSIFY = 20_000
-
-
-class _Opinion:
-    """One parser that is asked, and the names of its stats."""
-
-    def __init__(self, parser: type[RobotParser]) -> None:
-        self.parser = parser
-        self.name = global_object_name(parser)
-        self.stats: dict[Outcome, str] = {
-            outcome: f"robotstxt/compare/{self.name}/{outcome}" for outcome in get_args(Outcome)
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class _File:
+class _File(NamedTuple):
     """What each parser makes of one robots.txt, or what comes of asking it; in their order."""
 
     read: tuple[RobotsTxt | ExternalRules | Outcome, ...]
@@ -102,13 +84,13 @@ class ShadowParsers:
         self._crawler = crawler
         self._settings = settings
         self._recorder = recorder
-        self._opinions = tuple(_Opinion(parser) for parser in settings.compare_with)
+        self._parsers = {global_object_name(parser): parser for parser in settings.compare_with}
         self._feed = JsonLinesFeed(crawler, feed) if feed else None
         #: By what was fetched: its bytes, and whether they are cut.
         self._files: OrderedDict[tuple[bytes, bool], _File] = OrderedDict()
         self._taken = 0
-        #: What was logged, and what the feed says of it.
-        self._reported: dict[_Key, dict[str, object]] = {}
+        #: What was logged, with the class of the difference if it is one.
+        self._reported: LocalCache[tuple[object, ...], str | None] = LocalCache(_MAX_REPORTED)
 
     def on_policy(self, policy: Policy, result: FetchResult | None, seconds: float) -> None:
         """Nothing: files are read when a decision is compared."""
@@ -120,37 +102,29 @@ class ShadowParsers:
         if policy is None or policy.copy is None or verdict.reason not in _BY_FILE:
             return
         if not in_sample(request.url, self._settings.compare_sample):
-            for opinion in self._opinions:
-                count(self._crawler, opinion.stats["skipped"])
+            for name in self._parsers:
+                self._count(name, "skipped")
             return
+        url = verdict.sent_as or request.url
         file = self._file(policy.origin, policy.copy.result)
-        for opinion, read in zip(self._opinions, file.read, strict=True):
-            url = verdict.sent_as or request.url
-            outcome = self._put(opinion, read, policy, url, agents, verdict)
-            count(self._crawler, opinion.stats[outcome])
+        for name, read in zip(self._parsers, file.read, strict=True):
+            if isinstance(read, str):
+                self._count(name, read)
+                continue
+            try:
+                theirs = _opinion(read, url, agents, verdict)
+            except Exception as error:
+                self._report_error(name, policy.origin, error)
+                self._count(name, "error")
+                continue
+            if theirs is None:
+                self._count(name, "agree")
+            else:
+                self._report(Difference(url, tuple(agents), policy, verdict, name, theirs))
+                self._count(name, "looser" if theirs.allowed else "stricter")
 
-    def _put(
-        self,
-        opinion: _Opinion,
-        read: RobotsTxt | ExternalRules | Outcome,
-        policy: Policy,
-        url: str,
-        agents: Sequence[str],
-        verdict: Verdict,
-    ) -> Outcome:
-        """Put one decision to one parser, which *read* the file so."""
-        if isinstance(read, str):
-            return read
-        try:
-            # Mostly they agree, and no verdict has to be made for that.
-            if _allows(read, url, agents) is verdict.allowed:
-                return "agree"
-            theirs = _theirs(read, url, agents, not verdict.allowed)
-        except Exception as error:
-            self._report_error(opinion, policy.origin, error)
-            return "error"
-        self._report(Difference(url, tuple(agents), policy, verdict, opinion.name, theirs))
-        return "looser" if theirs.allowed else "stricter"
+    def _count(self, name: str, outcome: Outcome) -> None:
+        count(self._crawler, f"robotstxt/compare/{name}/{outcome}")
 
     # -- files --------------------------------------------------------------------
 
@@ -163,52 +137,56 @@ class ShadowParsers:
             self._files.move_to_end(key)
             return file
         body = body_to_read(result, self._settings.max_size)
-        read = tuple(self._read(opinion, origin, body) for opinion in self._opinions)
-        file = _File(read, cost_of(body) * len(self._opinions))
-        self._files[key] = file
+        read = tuple(self._read(name, origin, body) for name in self._parsers)
+        file = self._files[key] = _File(read, cost_of(body) * len(read))
         self._taken += file.cost
         while self._taken > _ROOM and len(self._files) > 1:
             _, oldest = self._files.popitem(last=False)
             self._taken -= oldest.cost
         return file
 
-    def _read(
-        self, opinion: _Opinion, origin: Origin, body: bytes
-    ) -> RobotsTxt | ExternalRules | Outcome:
-        if why_not(opinion.parser, body) is not None:
-            return "skipped"
+    def _read(self, name: str, origin: Origin, body: bytes) -> RobotsTxt | ExternalRules | Outcome:
+        parser, dialect = self._parsers[name], self._settings.dialect
         try:
-            return read_with(opinion.parser, self._crawler, body, self._settings.dialect)
+            if parser is RepRobotParser:
+                return RobotsTxt.parse(body, dialect, max_size=len(body))
+            if too_costly(body):
+                return "skipped"
+            return ExternalRules.parse(parser, self._crawler, body, dialect)
         except Exception as error:
-            self._report_error(opinion, origin, error)
+            self._report_error(name, origin, error)
             return "error"
 
     # -- what is reported -----------------------------------------------------------
 
     def _report(self, difference: Difference) -> None:
-        """Log *difference* if it is news, and write it to the feed."""
+        """Log *difference* if it is news, and write it to the feed and the report."""
         decisive = difference.decisive
         # Not the rule itself: it may be long.
         rule = hash(decisive.rule)
         origin = difference.policy.origin
         key = (difference.parser, origin, decisive.reason, rule, decisive.allowed)
-        known = self._reported.get(key)
-        if known is None:
-            known = self._remember(key, difference.known(self._class_of(difference)))
+        if key not in self._reported:
+            self._reported[key] = self._class_of(difference)
             self._log_difference(difference)
+        known_class = self._reported[key]
         if self._feed is not None:
-            self._feed.write({"url": difference.url, "agents": difference.agents, **known})
+            self._feed.write(difference.as_json(known_class))
         if self._recorder is not None:
-            self._recorder.compared(difference.policy, difference.disagreement(known["difference"]))
+            self._recorder.compared(difference.policy, difference.disagreement(known_class))
 
     def _log_difference(self, difference: Difference) -> None:
+        theirs: Verdict | str = difference.theirs
+        if difference.theirs.reason is Reason.OTHER_PARSER:
+            # Such a parser names no reason.
+            theirs = "allowed" if difference.theirs.allowed else "disallowed"
         logger.info(
             "%(url)s is %(ours)s; by %(parser)s it is %(theirs)s",
             {
                 "url": printable(difference.url),
                 "ours": difference.ours,
                 "parser": difference.parser,
-                "theirs": _told(difference.theirs),
+                "theirs": theirs,
             },
             extra={"spider": self._crawler.spider},
         )
@@ -216,8 +194,7 @@ class ShadowParsers:
     def _class_of(self, difference: Difference) -> str | None:
         """On which known point of the standard the parsers differ, if it is one.
 
-        Finding it takes to read the file some twenty times, so nobody looks in
-        large ones.
+        Finding it takes to read the file some twenty times, so nobody looks in large ones.
         """
         decisive, policy = difference.decisive, difference.policy
         assert policy.copy is not None
@@ -229,27 +206,20 @@ class ShadowParsers:
         # It is written for the documentation.
         return None if found is None else found.replace("``", "")
 
-    def _report_error(self, opinion: _Opinion, origin: Origin, error: Exception) -> None:
-        key = (opinion.name, origin)
-        if key in self._reported:
+    def _report_error(self, name: str, origin: Origin, error: Exception) -> None:
+        if (name, origin) in self._reported:
             return
-        self._remember(key, {})
+        self._reported[name, origin] = None
         logger.warning(
             "%(parser)s failed on %(url)s (%(error)s): it has no second opinion",
             {
-                "parser": opinion.name,
+                "parser": name,
                 "url": printable(origin.robots_url),
                 "error": printable(f"{type(error).__name__}: {error}"),
             },
             exc_info=error,
             extra={"spider": self._crawler.spider},
         )
-
-    def _remember(self, key: _Key, known: dict[str, object]) -> dict[str, object]:
-        if len(self._reported) >= _MAX_REPORTED:
-            del self._reported[next(iter(self._reported))]
-        self._reported[key] = known
-        return known
 
 
 class Difference(NamedTuple):
@@ -267,7 +237,7 @@ class Difference(NamedTuple):
         """That of both verdicts which names a line: our parser's, whichever of the two it is."""
         return self.theirs if self.theirs.rule else self.ours
 
-    def disagreement(self, known_as: object) -> Disagreement:
+    def disagreement(self, known_class: str | None) -> Disagreement:
         """The same for the report, where everything has to be printable."""
         return Disagreement(
             url=printable(self.url),
@@ -275,16 +245,15 @@ class Difference(NamedTuple):
             ours=self.ours.allowed,
             theirs=self.theirs.allowed,
             line=self.decisive.line,
-            known_class=str(known_as or ""),
+            known_class=known_class or "",
         )
 
-    def known(self, known_as: str | None) -> dict[str, object]:
-        """What its line of the feed has in common with all of the same origin and rule.
-
-        *known_as* is the class of the difference.
-        """
+    def as_json(self, known_class: str | None) -> dict[str, object]:
+        """Its line of the feed."""
         decisive = self.decisive
         return {
+            "url": self.url,
+            "agents": self.agents,
             "allowed": self.ours.allowed,
             "parser": self.parser,
             "parser_allowed": self.theirs.allowed,
@@ -292,7 +261,7 @@ class Difference(NamedTuple):
             "rule": str(decisive.rule) if decisive.rule else None,
             "line": decisive.line or None,
             "origin": str(self.policy.origin),
-            "difference": known_as,
+            "difference": known_class,
         }
 
 
@@ -307,26 +276,17 @@ def in_sample(url: str, share: float) -> bool:
     return int.from_bytes(digest, "big") < share * 2**64
 
 
-def _allows(read: RobotsTxt | ExternalRules, url: str, agents: Sequence[str]) -> bool:
-    """What the parser says that *read* a file so. Raises whatever that raises."""
-    # Not allowed(): that looks first whether the URL is that of the robots.txt, which
-    # takes as long as everything else here.
-    return (
-        read.answer(url, agents) if isinstance(read, ExternalRules) else read.allowed(url, agents)
-    )
+def _opinion(
+    read: RobotsTxt | ExternalRules, url: str, agents: Sequence[str], ours: Verdict
+) -> Verdict | None:
+    """The verdict of the parser that *read* a file so, if it differs from *ours*.
 
-
-def _theirs(
-    read: RobotsTxt | ExternalRules, url: str, agents: Sequence[str], allowed: bool
-) -> Verdict:
-    """The same with what it rests on, where that is known: the answer was *allowed*."""
-    if isinstance(read, ExternalRules):
-        return Verdict(allowed, Reason.OTHER_PARSER)
-    return read.verdict(url, agents)
-
-
-def _told(verdict: Verdict) -> str:
-    """*verdict*, without a reason where its parser names none."""
-    if verdict.reason is Reason.OTHER_PARSER:
-        return "allowed" if verdict.allowed else "disallowed"
-    return str(verdict)
+    Raises whatever that parser raises. Mostly they agree, and no verdict has to be made.
+    """
+    if isinstance(read, RobotsTxt):
+        return None if read.allowed(url, agents) is ours.allowed else read.verdict(url, agents)
+    # Not allowed(): that looks first whether the URL is that of the robots.txt, which takes as
+    # long as everything else here.
+    if read.answer(url, agents) is ours.allowed:
+        return None
+    return Verdict(not ours.allowed, Reason.OTHER_PARSER)

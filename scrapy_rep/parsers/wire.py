@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING
-from urllib.parse import urldefrag, urlparse
+from urllib.parse import quote, urldefrag, urlparse
 
 from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
@@ -32,8 +32,9 @@ _SITE = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)://[^/?#]*")
 _REWRITTEN_PERCENT = re.compile(
     r"%(?:2[1689ABCFabcf]|3[ABDFabdf]|40|(?![0-9A-Fa-f][0-9A-Fa-f]))", re.ASCII
 )
-# Everything that is not the same raw and encoded, and what begins a fragment.
-_UNSAFE = re.compile(r"[^!-~]|[\\#]")
+# Everything that is not the same raw and encoded, and what begins a fragment. Not a
+# backslash: in a URL it is a slash to whoever reads it, on the wire it is not.
+_UNSAFE = re.compile(r"[^!-~]|#")
 # An empty query, and what is not part of a URL at its end.
 _ODD_ENDS = "?" + "".join(map(chr, range(0x21)))
 # Where the path begins at the earliest: "//" before it is not part of the path.
@@ -90,13 +91,12 @@ class Wire:
         return tuple(each for path in urls if (each := f"{site.group()}{path}") != url)
 
     def _targets_of(self, scheme: str) -> tuple[_Targets, ...]:
-        handlers = self._settings.getwithbase("DOWNLOAD_HANDLERS")
         try:
-            name = global_object_name(load_object(handlers[scheme]))
+            handler = self._settings.getwithbase("DOWNLOAD_HANDLERS")[scheme]
+            return (TARGETS[global_object_name(load_object(handler))],)
         except Exception:
             # Scrapy itself reports a handler that cannot be loaded.
-            name = ""
-        return (TARGETS[name],) if name in TARGETS else tuple(TARGETS.values())
+            return tuple(TARGETS.values())
 
 
 #: The request targets that a handler may send for a URL.
@@ -114,15 +114,8 @@ def sent_targets(targets: _Targets, url: str) -> tuple[str, ...]:
 def url_paths(target: str) -> tuple[str, ...]:
     """The path of a URL that is compared as *target*, which may begin with no slash."""
     path = target if target.startswith("/") else f"/{target}"
-    # In a URL, a backslash is a slash to whoever reads it; on the wire it is not.
-    raw = _UNSAFE.sub(lambda found: _encoded(found.group(), keep="\\"), path)
+    raw = _UNSAFE.sub(lambda found: quote(found.group(), errors="surrogatepass"), path)
     return tuple(dict.fromkeys((raw, raw.replace("\\", "%5C"))))
-
-
-def _encoded(text: str, keep: str) -> str:
-    if text in keep:
-        return text
-    return "".join(f"%{byte:02X}" for byte in text.encode("utf-8", "surrogatepass"))
 
 
 def _http11(url: str) -> Iterator[str]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, signals
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
@@ -22,23 +22,19 @@ from scrapy_rep.holding.concurrency import ConcurrencyLimit
 from scrapy_rep.observers.observer import Observers
 from scrapy_rep.observers.policy_log import PolicyLog
 from scrapy_rep.observers.stats import count, observe_duration
-from scrapy_rep.policies.fetcher import Fetched, RobotsTxtFetcher, user_agent_of
+from scrapy_rep.policies.fetcher import RobotsTxtFetcher, user_agent_of
 from scrapy_rep.policies.memory import PolicyMemory
 from scrapy_rep.policies.reader import PolicyReader
 from scrapy_rep.policies.states import (
-    Action,
     FetchWith,
-    Phase,
     State,
     UseStored,
-    action_for,
     after_claim,
     lease_seconds,
     state_of,
-    stored,
 )
 from scrapy_rep.rep.caching.cache_entry import CacheEntry
-from scrapy_rep.rep.caching.freshness import shared_with, update
+from scrapy_rep.rep.caching.freshness import shared_with, update, validators
 from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.policy import Policy
 from scrapy_rep.stores.base import Lease, Store, pause, time_of
@@ -73,15 +69,6 @@ def steady(clock: Callable[[], float] = time.time) -> Callable[[], float]:
     return now
 
 
-class Fetcher(Protocol):
-    """Fetches robots.txt files; see :class:`~.fetcher.RobotsTxtFetcher`."""
-
-    async def fetch(
-        self, origin: Origin, asking: Request, known: CacheEntry | None = None
-    ) -> Fetched:
-        """The robots.txt of *origin*. Raises only :exc:`~scrapy_rep.CrawlStopping`."""
-
-
 @dataclass(slots=True)
 class _Lookup:
     """The one task that finds out about an origin."""
@@ -90,7 +77,10 @@ class _Lookup:
     first: Deferred[Policy] | None
     #: All requests that wait for it.
     waiting: list[Deferred[Policy]]
-    phase: Phase = Phase.LOADING
+    #: ``LOADING`` or ``FETCHING``.
+    state: State = State.LOADING
+    #: Only so that it is not garbage.
+    task: Deferred[None] | None = None
 
     def take_waiting(self) -> list[Deferred[Policy]]:
         """Those that wait, who then wait no longer."""
@@ -114,7 +104,7 @@ class PolicyCache:
         limit: ConcurrencyLimit | None = None,
         observers: Observers | None = None,
         *,
-        fetcher: Fetcher | None = None,
+        fetcher: RobotsTxtFetcher | None = None,
         store: Store | None = None,
     ) -> None:
         limit = limit or ConcurrencyLimit.from_crawler(crawler)
@@ -125,17 +115,16 @@ class PolicyCache:
         self._user_agent = header_sent_by_default(settings, crawler.spider)
         self._log = PolicyLog(crawler, settings, clock)
         self._fetcher = fetcher or RobotsTxtFetcher(crawler, settings, limit, self._log)
-        self._reader = PolicyReader(crawler, settings, clock, self._log)
         if store is None:
             store = open_store_with_breaker(
                 settings.store, settings.max_origins, clock, crawler.spider
             )
         self._store = store
+        self._lease_seconds = lease_seconds(settings.fetch_timeout)
         self._memory = PolicyMemory(settings.max_origins)
+        self._reader = PolicyReader(crawler, settings, clock, self._log, self._memory)
         self._by_key = self._memory.by_key
         self._lookups: dict[Origin, _Lookup] = {}
-        # Only so that nothing under way is garbage.
-        self._tasks: set[Deferred[None]] = set()
         self._is_stopped = False
         limit.on_stop(self._stop)
         crawler.signals.connect(self._close, signals.spider_closed)
@@ -155,17 +144,18 @@ class PolicyCache:
 
     def state(self, origin: Origin) -> State:
         """The state of *origin*."""
-        return state_of(self._usable(origin)[0], self._phase(origin))
+        lookup = self._lookups.get(origin)
+        return state_of(self._current(origin), lookup.state if lookup else None)
 
     def usable(self, origin: Origin, asking: Request) -> Policy | None:
         """The policy of *origin* in memory, if it may still be used.
 
         Where it is time to, it is revalidated in the background on behalf of *asking*.
         """
-        policy, is_due = self._usable(origin)
-        action = action_for(policy, self._phase(origin), is_due=is_due)
-        if action is Action.USE_AND_REVALIDATE and not self._is_stopped:
-            self._start(origin, self._find_out(origin, asking))
+        policy = self._current(origin)
+        is_due = policy is not None and policy.due
+        if is_due and self.state(origin) is State.USABLE and not self._is_stopped:
+            self._start(origin, asking, None)
         return policy
 
     def get(self, origin: Origin, asking: Request) -> Deferred[Policy]:
@@ -176,12 +166,12 @@ class PolicyCache:
         policy = self.usable(origin, asking)
         if policy is not None:
             return succeed(policy)
-        if action_for(None, self._phase(origin), is_due=False) is Action.WAIT:
+        if self.state(origin) is not State.UNKNOWN:
             return self._join(origin)
         if self._is_stopped:
             return fail(CrawlStopping())
         first: Deferred[Policy] = Deferred()
-        self._start(origin, self._find_out(origin, asking), first)
+        self._start(origin, asking, first)
         return first
 
     async def revalidate(self, origin: Origin, asking: Request) -> Policy:
@@ -196,26 +186,19 @@ class PolicyCache:
         if self._is_stopped:
             raise CrawlStopping
         first: Deferred[Policy] = Deferred()
-        landed: Deferred[None] = Deferred()
-        lookup = self._start(origin, self._fetch_anyway(origin, asking), first)
-        lookup.addBoth(landed.callback)
-        await maybe_deferred_to_future(landed)
+        self._lookups[origin] = _Lookup(first, [first])
+        await self._look_up(origin, self._fetch_anyway(origin, asking))
         return await maybe_deferred_to_future(first)
 
-    def _usable(self, origin: Origin) -> tuple[Policy | None, bool]:
-        """The policy in memory that may be used, and whether it is time to fetch again."""
+    def _current(self, origin: Origin) -> Policy | None:
+        """The policy in memory, if it may be used now."""
         policy = self._memory.get(origin)
         if policy is None or policy.until > self._clock():
-            return policy, False
+            return policy
         policy = self._reader.renewed(policy)
-        if policy is None:
-            return None, False
-        self._memory.put(policy)
-        return policy, policy.due
-
-    def _phase(self, origin: Origin) -> Phase | None:
-        lookup = self._lookups.get(origin)
-        return None if lookup is None else lookup.phase
+        if policy is not None:
+            self._memory.put(policy)
+        return policy
 
     def _join(self, origin: Origin) -> Deferred[Policy]:
         """What the lookup of *origin* that is under way brings."""
@@ -225,19 +208,12 @@ class PolicyCache:
 
     # -- lookups ----------------------------------------------------------------------
 
-    def _start(
-        self,
-        origin: Origin,
-        finding_out: Coroutine[Any, Any, Policy],
-        first: Deferred[Policy] | None = None,
-    ) -> Deferred[None]:
+    def _start(self, origin: Origin, asking: Request, first: Deferred[Policy] | None) -> None:
         """Start the lookup of *origin*, for which *first* waits, if it is not ``None``."""
-        self._lookups[origin] = _Lookup(first, [] if first is None else [first])
+        lookup = _Lookup(first, [] if first is None else [first])
+        self._lookups[origin] = lookup
         # A task of its own: the request that asked first may be cancelled.
-        task = deferred_from_coro(self._look_up(origin, finding_out))
-        self._tasks.add(task)
-        task.addBoth(lambda _: self._tasks.discard(task))
-        return task
+        lookup.task = deferred_from_coro(self._look_up(origin, self._find_out(origin, asking)))
 
     async def _look_up(self, origin: Origin, finding_out: Coroutine[Any, Any, Policy]) -> None:
         lookup = self._lookups[origin]
@@ -259,49 +235,43 @@ class PolicyCache:
 
     async def _find_out(self, origin: Origin, asking: Request) -> Policy:
         """What holds for *origin*: by the store if it can tell, else by a fetch."""
-        seconds = lease_seconds(self._settings.fetch_timeout)
         waits = 0
         while True:
             entry = self._newer(origin, await self._store.read(origin), asking)
-            policy = await self._read(origin, entry, asking)
+            policy = await self._reader.read(entry, asking)
             if policy is not None:
                 if not policy.due:
-                    return self._as_stored(policy)
+                    return self._stored(policy)
                 # No request waits for a revalidation.
                 self._serve(policy)
             if self._is_stopped:
                 raise CrawlStopping
-            claim = await self._store.claim(origin, seconds)
+            claim = await self._store.claim(origin, self._lease_seconds)
             entry = self._newer(origin, claim.entry, asking)
-            policy = await self._read(origin, entry, asking)
-            step = after_claim(stored(policy), claim.lease, waits)
+            step = after_claim(await self._reader.read(entry, asking), claim.lease, waits)
             if isinstance(step, FetchWith):
                 return await self._fetch(origin, entry, asking, step.lease)
-            if isinstance(step, UseStored) and policy is not None:
-                return await self._use(policy, step)
-            await self._store.wait_for_update(origin, seconds)
+            if isinstance(step, UseStored):
+                if step.release is not None:
+                    await self._store.release(step.release)
+                return self._stored(step.policy, briefly=step.briefly)
+            await self._store.wait_for_update(origin, self._lease_seconds)
             waits += 1
 
     async def _fetch_anyway(self, origin: Origin, asking: Request) -> Policy:
         """What holds for *origin* by a fetch, even if somebody else is fetching it."""
-        claim = await self._store.claim(origin, lease_seconds(self._settings.fetch_timeout))
+        claim = await self._store.claim(origin, self._lease_seconds)
         entry = self._newer(origin, claim.entry, asking)
         return await self._fetch(origin, entry, asking, claim.lease)
 
-    async def _use(self, policy: Policy, step: UseStored) -> Policy:
-        if step.release is not None:
-            await self._store.release(step.release)
-        if not step.briefly:
-            return self._as_stored(policy)
-        until = self._clock() + self._settings.fetch_timeout
-        policy = replace(policy, until=min(policy.until, until))
+    def _stored(self, policy: Policy, *, briefly: bool = False) -> Policy:
+        """*policy*, which the store knew; *briefly* while somebody else fetches it again."""
+        if briefly:
+            until = self._clock() + self._settings.fetch_timeout
+            policy = replace(policy, until=min(policy.until, until), due=False)
+        else:
+            self._log.on_stored(policy)
         self._observers.on_policy(policy, None, 0.0)
-        return policy
-
-    def _as_stored(self, policy: Policy) -> Policy:
-        """*policy*, which the store knew and nobody had to fetch."""
-        self._observers.on_policy(policy, None, 0.0)
-        self._log.on_stored(policy)
         return policy
 
     def _newer(
@@ -317,46 +287,34 @@ class PolicyCache:
             return entry
         return policy.entry
 
-    async def _read(
-        self, origin: Origin, entry: CacheEntry | None, asking: Request, now: float | None = None
-    ) -> Policy | None:
-        return await self._reader.read(origin, entry, asking, self._memory.get(origin), now)
-
     async def _fetch(
         self, origin: Origin, known: CacheEntry | None, asking: Request, lease: Lease | None
     ) -> Policy:
         lookup = self._lookups[origin]
-        lookup.phase = Phase.FETCHING
+        lookup.state = State.FETCHING
+        count(self._crawler, "robotstxt/request_count")
+        started = self._clock()
         try:
-            policy, entry = await self._fetch_and_learn(origin, known, asking)
+            result = await self._fetcher.fetch(origin, asking, known)
+            now = self._clock()
+            access = self._reader.access(result)
+            conditional = bool(validators(known))
+            entry = update(known, origin, result, access, now, conditional=conditional)
+            # As it was when the answer came: the requests that waited for it may use it.
+            policy = await self._reader.read(entry, asking, now) or self._reader.refusing(origin)
         except Exception:
             if lease is not None:
                 await self._store.release(lease)
             raise
-        lookup.phase = Phase.WRITING
+        observe_duration(self._crawler, "robotstxt/latency", now - started)
+        self._log.on_fetch(policy, known, result, access)
+        self._observers.on_policy(policy, result, now - started)
         coalesced = sum(waiter is not lookup.first for waiter in lookup.waiting)
         count(self._crawler, "robotstxt/coalesced_count", coalesced)
         # The requests that wait need not wait for the store.
         self._serve(policy)
         await self._store.write(entry, lease)
         return policy
-
-    async def _fetch_and_learn(
-        self, origin: Origin, known: CacheEntry | None, asking: Request
-    ) -> tuple[Policy, CacheEntry]:
-        """The policy that a fetch leads to, and the entry for the store."""
-        count(self._crawler, "robotstxt/request_count")
-        started = self._clock()
-        result, conditional = await self._fetcher.fetch(origin, asking, known)
-        now = self._clock()
-        observe_duration(self._crawler, "robotstxt/latency", now - started)
-        access = self._reader.access(result)
-        entry = update(known, origin, result, access, now, conditional=conditional)
-        # As it was when the answer came: the requests that waited for it may use it.
-        policy = await self._read(origin, entry, asking, now) or self._reader.refusing(origin)
-        self._log.on_fetch(policy, known, result, access)
-        self._observers.on_policy(policy, result, now - started)
-        return policy, entry
 
     def _serve(self, policy: Policy) -> None:
         """Keep *policy*, and hand it to all requests that wait for it."""
@@ -375,7 +333,7 @@ class PolicyCache:
         self._stop()
         # What has been fetched is still written.
         for _ in range(_LOOKS_AT_END):
-            if not self._tasks:
+            if not self._lookups:
                 break
             await pause(_LOOK)
         await self._store.close()

@@ -1,11 +1,11 @@
-"""One hop of a robots.txt fetch: one download through the crawler's engine.
+"""The requests for one robots.txt, through the crawler's engine.
 
-Here may live: what bounds one download (its size, its time, its number of requests), and the
-signals of Scrapy that tell about it. Here may not live: redirects, and what an answer means.
+Here may live: what bounds them (their size, time and number), and the signals of Scrapy that
+tell about them. Here may not live: where redirects lead, and what an answer means.
 
 Through ``engine.download_async`` and never around it: proxies, handlers, stats and throttling
-keep working. Every middleware sees the request; none may change what it means, nor make it
-last longer than its time.
+keep working. Every middleware sees the requests; none may change what they mean, nor make
+them last longer than their time.
 
 Fetches take no concurrency from pages (:mod:`scrapy_rep.holding.concurrency`), and go before
 them in the queue of their download slot.
@@ -26,8 +26,8 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from scrapy_rep.engine import Engine
-from scrapy_rep.policies.decompress import BrokenBody, decompress
 from scrapy_rep.policies.headers import MAX_ENCODING, KeptHeaders, keep
+from scrapy_rep.policies.redirects import is_downgrade
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from scrapy.signalmanager import SignalManager
 
     from scrapy_rep.holding.concurrency import ConcurrencyLimit
+    from scrapy_rep.rep.parsing.urls import Origin
+    from scrapy_rep.settings import RepSettings
 
 #: Requests for one hop: middlewares that repeat a request are allowed so many in all.
 MAX_REQUESTS = 5
@@ -45,7 +47,7 @@ _DOWNLOAD = "rep_download"
 _QUEUE_POLL = 0.25
 # Seconds after which a handler gives up what nobody waits for any more.
 _HANDLER_GRACE = 1.0
-_ENCODING = "content-encoding"
+_ENCODING = ("content-encoding",)
 
 
 class Expired(Exception):
@@ -56,107 +58,72 @@ class TooManyRequests(Exception):
     """A middleware repeats the request for one hop again and again."""
 
 
-class Budget:
-    """The seconds that a fetch may take: they run down from :meth:`start` to :meth:`stop`."""
-
-    def __init__(self, seconds: float, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._left = seconds
-        self._since: float | None = None
-
-    @property
-    def left(self) -> float:
-        """The seconds that are left; not above 0 when the time is over."""
-        running = 0.0 if self._since is None else self._clock() - self._since
-        return self._left - running
-
-    def start(self) -> None:
-        """Count the time from now on, if it is not counted already."""
-        if self._since is None:
-            self._since = self._clock()
-
-    def stop(self) -> None:
-        """Count it no longer, until the next :meth:`start`."""
-        self._left = self.left
-        self._since = None
-
-
 class Download:
-    """The download of one hop: cut at *limit* bytes, given up when *budget* is spent.
+    """The download of the robots.txt of *origin*: a request for each hop, one at a time.
 
-    *in_plain_text*: a hop from https to http, which must not carry credentials.
-
-    Time in the queue of a download slot, or before a throttle, does not count: with a
-    DOWNLOAD_DELAY of 20 s, a host would be unreachable for no fault of its own. Whatever
-    else happens between the first request and the last answer counts.
+    Cut at REP_MAX_SIZE bytes, given up after REP_FETCH_TIMEOUT seconds. Time in the queue of a
+    download slot, or before a throttle, does not count: with a DOWNLOAD_DELAY of 20 s, a host
+    would be unreachable for no fault of its own. Whatever else happens while a hop is under way
+    counts.
     """
 
     def __init__(
         self,
         crawler: Crawler,
         concurrency: ConcurrencyLimit,
-        limit: int,
-        budget: Budget,
-        *,
-        in_plain_text: bool = False,
+        settings: RepSettings,
+        origin: Origin,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._crawler = crawler
         self._concurrency = concurrency
-        # From when the downloader has it until it leaves: never longer than it has a
-        # place, or a page too many could be asked for in between.
+        self._limit = settings.max_size
+        self._origin = origin
+        self._clock = clock
+        self._left = settings.fetch_timeout
+        self._counted_since: float | None = None
+        self._timer: CallLaterResult | None = None
+        # From when the downloader has it until it leaves: never longer than it counts
+        # there, or a page too many could be asked for in between.
         self._permit = ExitStack()
-        self._limit = limit
-        self._budget = budget
-        self._in_plain_text = in_plain_text
-        self._received = 0
-        self._is_given_up = False
-        # Requests that a middleware has seen, and that the downloader has got.
-        self._admitted = 0
-        self._sent = 0
+        #: Why it was given up.
+        self._given_up: Exception | None = None
         self._outcome: Deferred[Response] = Deferred()
         self._engine: Deferred[Response] | None = None
-        self._timer: CallLaterResult | None = None
-        #: The Content-Encoding that the body came with.
-        self._encoding = KeptHeaders(())
-        #: Whether the body is only the start of what was sent.
+        # Requests that a middleware has seen, and that the downloader has got.
+        self._admitted = self._sent = 0
+        self._received = 0
+        #: The Content-Encoding that the body of the last answer came with.
+        self.encoding = KeptHeaders(())
+        #: Whether that body is only the start of what was sent.
         self.is_cut = False
 
     async def run(self, request: Request) -> Response:
-        """Download *request*.
+        """Download *request*, for the next hop.
 
         Raises what the engine raises, :exc:`Expired`, :exc:`TooManyRequests` or what
         :meth:`give_up` is told.
         """
-        if self._budget.left <= 0:
-            raise Expired
+        if self._given_up is not None:
+            raise self._given_up
         assert self._crawler.engine is not None
+        self._outcome = Deferred()
+        self._admitted = self._sent = 0
         request.meta[_DOWNLOAD] = self
         # Later than ours, so that one of the two decides, whatever the handler.
-        request.meta["download_timeout"] = self._budget.left + _HANDLER_GRACE
+        request.meta["download_timeout"] = self.seconds_left + _HANDLER_GRACE
         self.start_clock()
         self._engine = deferred_from_coro(self._crawler.engine.download_async(request))
         self._engine.addBoth(self._finish)
         try:
             return await maybe_deferred_to_future(self._outcome)
-        except StopDownload:
-            raise Expired from None
         finally:
             self._permit.close()
             self.stop_clock()
 
-    def decoded(self, body: bytes, limit: int) -> bytes:
-        """At most *limit* bytes of what *body*, the answer's, is without its Content-Encoding.
-
-        Raises :exc:`~.decompress.BrokenBody`.
-        """
-        if self._encoding.is_cut:
-            raise BrokenBody(f"its Content-Encoding has more than {MAX_ENCODING} bytes")
-        encodings = [one for _, value in self._encoding.fields for one in value.split(",")]
-        return decompress(body, encodings, limit, cut=self.is_cut)[:limit]
-
     def give_up(self, why: Exception) -> None:
         """Wait no longer, but have :meth:`run` raise *why*."""
-        self._is_given_up = True
+        self._given_up = why
         self._permit.close()
         self._finish(Failure(why))  # type: ignore[no-untyped-call]
         if self._engine is not None:
@@ -168,49 +135,61 @@ class Download:
 
     # -- time -----------------------------------------------------------------------
 
+    @property
+    def seconds_left(self) -> float:
+        """The seconds that are left; not above 0 when the time is over."""
+        since = self._counted_since
+        return self._left if since is None else self._left - (self._clock() - since)
+
     def start_clock(self) -> None:
         """Count time from now on."""
         self.stop_clock()
         if not self._outcome.called:
-            self._budget.start()
-            self._timer = call_later(max(self._budget.left, 0.0), self._expire)
+            self._counted_since = self._clock()
+            self._timer = call_later(max(self._left, 0.0), self.give_up, Expired())
 
     def stop_clock(self) -> None:
         """Count no time until the clock is started again."""
-        self._budget.stop()
+        self._left, self._counted_since = self.seconds_left, None
         if self._timer is not None:
             self._timer.cancel()
 
-    def _expire(self) -> None:
-        self.give_up(Expired())
+    @contextmanager
+    def clock_stopped(self) -> Iterator[None]:
+        """While a request waits for its turn: no time counts."""
+        self.stop_clock()
+        try:
+            yield
+        finally:
+            self.start_clock()
 
     # -- what happens to its requests -----------------------------------------------
 
     def admit(self) -> None:
-        """A middleware has got a request for this hop, the first one or a repeated one.
+        """Our middleware has got a request for this hop, the first one or a repeated one.
 
         Raises :exc:`~scrapy.exceptions.IgnoreRequest` if it must not be sent.
         """
         self._admitted += 1
         self._check_number(self._admitted)
-        if self._is_given_up:
+        if self._given_up is not None:
             raise IgnoreRequest("this robots.txt fetch is over")
 
     def _check_number(self, requests: int) -> None:
-        if requests > MAX_REQUESTS and not self._is_given_up:
+        if requests > MAX_REQUESTS and self._given_up is None:
             self.give_up(TooManyRequests(f"a middleware repeats it after {MAX_REQUESTS} requests"))
 
-    def reached_downloader(self, request: Request) -> None:
+    def on_queued(self, request: Request) -> None:
         """*request* has been put into the queue of its download slot."""
         self._received = 0
         self.is_cut = False
-        self._encoding = KeptHeaders(())
+        self.encoding = KeptHeaders(())
         self._permit.close()
         self._sent += 1
         self._check_number(self._sent)
-        if self._is_given_up:
+        if self._given_up is not None:
             return
-        if self._in_plain_text:
+        if is_downgrade(request.url, self._origin):
             # Scrapy's own middleware adds the credentials of the spider and the settings to
             # all requests for a domain.
             request.headers.pop("Authorization", None)
@@ -227,71 +206,44 @@ class Download:
         engine.move_to_front(request)
         self._timer = call_later(_QUEUE_POLL, self._look_whether_queued, request)
 
-    def left_downloader(self) -> None:
-        """It is about to be over."""
+    def on_left_downloader(self) -> None:
+        """Its request is about to be over."""
         self._permit.close()
         # It may never have been sent.
         self.start_clock()
 
-    def bytes_received(self, count: int) -> None:
+    def on_bytes(self, count: int) -> None:
         """*count* more bytes of the body are there.
 
         Raises :exc:`~scrapy.exceptions.StopDownload` when they are enough, or
         nobody waits for them any more.
         """
-        if self._is_given_up:
+        if self._given_up is not None:
             raise StopDownload(fail=True)
         self._received += count
         if self._received > self._limit:
             self.is_cut = True
             raise StopDownload(fail=False)
 
-    def downloaded(self, response: Response) -> None:
+    def on_response(self, response: Response) -> None:
         """*response* is there, and no middleware has seen it yet.
 
         HttpCompressionMiddleware undoes what this header says without a limit
         that would leave us a body; without the header, it leaves it to us.
         """
-        self._encoding = keep(response.headers.getlist, (_ENCODING,), MAX_ENCODING)
+        self.encoding = keep(response.headers.getlist, _ENCODING, MAX_ENCODING)
         response.headers.pop("Content-Encoding", None)
 
 
 # -- by request -------------------------------------------------------------------
 
 
-def _download_of(request: Request) -> Download | None:
+def download_of(request: Request) -> Download | None:
+    """The download that *request* is for, if it is one of ours for a robots.txt."""
     return request.meta.get(_DOWNLOAD)
 
 
-def is_fetch(request: Request) -> bool:
-    """Whether *request* is one of ours, for a robots.txt."""
-    return _DOWNLOAD in request.meta
-
-
-def admit(request: Request) -> None:
-    """Let *request*, one of ours, pass the middleware.
-
-    Raises :exc:`~scrapy.exceptions.IgnoreRequest` if its fetch is over, or if it has been
-    repeated too often.
-    """
-    if download := _download_of(request):
-        download.admit()
-
-
-@contextmanager
-def clock_stopped(request: Request) -> Iterator[None]:
-    """While *request*, one of ours, waits for its turn: no time counts."""
-    download = _download_of(request)
-    if download:
-        download.stop_clock()
-    try:
-        yield
-    finally:
-        if download:
-            download.start_clock()
-
-
-def connect(manager: SignalManager) -> None:
+def connect_downloads(manager: SignalManager) -> None:
     """Have downloads be told by the signals of *manager*."""
     manager.connect(_request_reached_downloader, signals.request_reached_downloader)
     manager.connect(_request_left_downloader, signals.request_left_downloader)
@@ -300,20 +252,20 @@ def connect(manager: SignalManager) -> None:
 
 
 def _request_reached_downloader(request: Request) -> None:
-    if download := _download_of(request):
-        download.reached_downloader(request)
+    if download := download_of(request):
+        download.on_queued(request)
 
 
 def _request_left_downloader(request: Request) -> None:
-    if download := _download_of(request):
-        download.left_downloader()
+    if download := download_of(request):
+        download.on_left_downloader()
 
 
 def _bytes_received(data: bytes, request: Request) -> None:
-    if download := _download_of(request):
-        download.bytes_received(len(data))
+    if download := download_of(request):
+        download.on_bytes(len(data))
 
 
 def _response_downloaded(response: Response, request: Request) -> None:
-    if download := _download_of(request):
-        download.downloaded(response)
+    if download := download_of(request):
+        download.on_response(response)

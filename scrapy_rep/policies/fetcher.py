@@ -7,9 +7,7 @@ about the next hop (:mod:`.redirects`), what the result means.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, signals
 from scrapy.exceptions import IgnoreRequest
@@ -18,13 +16,12 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy_rep.engine import Engine
 from scrapy_rep.exceptions import CrawlStopping
 from scrapy_rep.observers.stats import count
-from scrapy_rep.policies import download
-from scrapy_rep.policies.decompress import BrokenBody
-from scrapy_rep.policies.download import Budget, Download, Expired, TooManyRequests
+from scrapy_rep.policies.decompress import BrokenBody, decompress
+from scrapy_rep.policies.download import Download, Expired, TooManyRequests, connect_downloads
 from scrapy_rep.policies.errors import describe, raised_in
 from scrapy_rep.policies.fetch_limiter import FetchLimiter
-from scrapy_rep.policies.headers import LOCATION, KeptHeaders, keep
-from scrapy_rep.policies.redirects import GiveUp, is_downgrade, may_authenticate, next_hop
+from scrapy_rep.policies.headers import LOCATION, MAX_ENCODING, keep
+from scrapy_rep.policies.redirects import may_authenticate, next_hop
 from scrapy_rep.rep.caching.access import Failure, FetchResult, Headers
 from scrapy_rep.rep.caching.cache_entry import CacheEntry
 from scrapy_rep.rep.caching.freshness import of_lifetime, validators
@@ -62,16 +59,6 @@ _META: dict[str, Any] = {
 }
 
 
-class Fetched(NamedTuple):
-    """How a fetch ended.
-
-    *conditional*: whether it asked for the file only if it is no longer what was known.
-    """
-
-    result: FetchResult
-    conditional: bool
-
-
 class RobotsTxtFetcher:
     """Fetches robots.txt files for one crawl."""
 
@@ -86,27 +73,39 @@ class RobotsTxtFetcher:
         self._downloads: set[Download] = set()
         concurrency.on_stop(self._give_up)
         crawler.signals.connect(self._spider_opened, signals.spider_opened)
-        download.connect(crawler.signals)
+        connect_downloads(crawler.signals)
+
+    def _spider_opened(self) -> None:
+        # Before this, there are no download handlers to ask.
+        in_all = Engine(self._crawler).widen_pools(self._settings.max_fetches)
+        self._limiter = FetchLimiter(self._settings.concurrent_requests, in_all)
+
+    def _give_up(self) -> None:
+        for each in list(self._downloads):
+            each.give_up(CrawlStopping())
 
     async def fetch(
         self, origin: Origin, asking: Request, known: CacheEntry | None = None
-    ) -> Fetched:
+    ) -> FetchResult:
         """The robots.txt of *origin*, on behalf of the request *asking*.
 
         Conditionally, if *known* is a copy that can be confirmed. Whatever goes wrong is a
         result, too. Raises only :exc:`~scrapy_rep.CrawlStopping`.
         """
+        download = Download(self._crawler, self._concurrency, self._settings, origin)
         try:
             async with self._limiter.acquire():
                 if self._concurrency.is_closing:
                     raise CrawlStopping
-                return await self._follow(origin, asking, known)
+                self._downloads.add(download)
+                return await self._follow(download, origin, asking, known)
         except CrawlStopping:
             raise
         except Exception as error:
             detail = self._failed(origin, error)
-        failed = FetchResult(origin.robots_url, failure=Failure.NO_ANSWER, detail=detail)
-        return Fetched(failed, conditional=False)
+            return FetchResult(origin.robots_url, failure=Failure.NO_ANSWER, detail=detail)
+        finally:
+            self._downloads.discard(download)
 
     def _failed(self, origin: Origin, error: Exception) -> str:
         """Count and log *error*, with which a fetch ended; what to tell people of it."""
@@ -120,53 +119,46 @@ class RobotsTxtFetcher:
             self._log.on_exception(origin, error)
         return printable(describe(error))
 
-    def _spider_opened(self) -> None:
-        self._limiter.in_all = Engine(self._crawler).widen_pools(self._settings.max_fetches)
-
-    def _give_up(self) -> None:
-        for each in list(self._downloads):
-            each.give_up(CrawlStopping())
-
-    async def _follow(self, origin: Origin, asking: Request, known: CacheEntry | None) -> Fetched:
+    async def _follow(
+        self, download: Download, origin: Origin, asking: Request, known: CacheEntry | None
+    ) -> FetchResult:
         """Ask, and ask where a redirect leads, and so on (RFC 9309 §2.3.1.2)."""
-        hops = [origin.robots_url]
+        urls = [origin.robots_url]
         via: list[Headers] = []
-        budget = Budget(self._settings.fetch_timeout)
         while True:
-            # Redirects on the way know no such file.
-            conditions = _conditions(known, hops[-1])
-            hop = Download(
-                self._crawler,
-                self._concurrency,
-                self._settings.max_size,
-                budget,
-                in_plain_text=is_downgrade(hops[-1], origin),
-            )
-            request = self._request(hops[-1], origin, asking, conditions)
-            response = await self._run(hop, request)
+            request = self._request(urls[-1], origin, asking, known)
+            response = await download.run(request)
             headers = keep(response.headers.getlist)
-            step = next_hop(
-                response.status, headers.first(LOCATION), hops, self._settings.max_redirects
-            )
-            if step is None:
-                result = self._result(response, headers, self._body(response, hop), hops)
-                result = replace(result, via=tuple(via), user_agent=user_agent_of(request))
-                return Fetched(result, bool(conditions))
+            location = headers.first(LOCATION)
+            redirect = next_hop(response.status, location, urls, self._settings.max_redirects)
+            if redirect is None:
+                body, is_cut = self._body(response, download)
+                count(self._crawler, "robotstxt/response_count")
+                count(self._crawler, f"robotstxt/response_status_count/{response.status}")
+                return FetchResult(
+                    urls[-1],
+                    response.status,
+                    body,
+                    redirects=len(urls) - 1,
+                    detail=f"status {response.status}",
+                    headers=headers.caching,
+                    cut=is_cut,
+                    via=tuple(via),
+                    user_agent=user_agent_of(request),
+                )
             count(self._crawler, "robotstxt/redirect_count")
+            if redirect.failure is not None:
+                return FetchResult(
+                    urls[-1],
+                    response.status,
+                    redirects=len(urls),
+                    failure=redirect.failure,
+                    detail=f"{len(urls)} redirects, the last one to {printable(redirect.url)}",
+                )
             via.append(of_lifetime(headers.caching))
-            if isinstance(step, GiveUp):
-                result = self._result(response, headers, (b"", False), hops, step)
-                return Fetched(result, conditional=False)
-            hops.append(step.url)
+            urls.append(redirect.url)
 
-    async def _run(self, hop: Download, request: Request) -> Response:
-        self._downloads.add(hop)
-        try:
-            return await hop.run(request)
-        finally:
-            self._downloads.discard(hop)
-
-    def _body(self, response: Response, hop: Download) -> tuple[bytes, bool]:
+    def _body(self, response: Response, download: Download) -> tuple[bytes, bool]:
         """The body as far as it is read, and whether there was more of it."""
         # RFC 9309 §2.3.1.3, §2.3.1.4: of other answers, the status says all;
         # that their body is broken changes nothing.
@@ -174,43 +166,16 @@ class RobotsTxtFetcher:
             return b"", False
         if "dataloss" in response.flags:
             raise BrokenBody("the connection ended before the body did")
+        if download.encoding.is_cut:
+            raise BrokenBody(f"its Content-Encoding has more than {MAX_ENCODING} bytes")
+        encodings = [one for _, value in download.encoding.fields for one in value.split(",")]
         # One byte more than is read of it says that there is more.
         limit = self._settings.max_size + 1
-        body = hop.decoded(response.body, limit)
-        return body, hop.is_cut or len(body) == limit
-
-    def _result(
-        self,
-        response: Response,
-        headers: KeptHeaders,
-        body: tuple[bytes, bool],
-        hops: Sequence[str],
-        given_up: GiveUp | None = None,
-    ) -> FetchResult:
-        """How a fetch ended whose last answer is *response*."""
-        if given_up is None:
-            redirects = len(hops) - 1
-            detail = f"status {response.status}"
-            count(self._crawler, "robotstxt/response_count")
-            count(self._crawler, f"robotstxt/response_status_count/{response.status}")
-        else:
-            redirects = len(hops)
-            detail = f"{redirects} redirects, the last one to {printable(given_up.url)}"
-        return FetchResult(
-            hops[-1],
-            response.status,
-            body[0],
-            redirects,
-            failure=given_up.failure if given_up else None,
-            detail=detail,
-            headers=headers.caching if given_up is None else (),
-            cut=body[1],
-        )
-
-    # -- requests -------------------------------------------------------------------
+        body = decompress(response.body, encodings, limit, cut=download.is_cut)[:limit]
+        return body, download.is_cut or len(body) == limit
 
     def _request(
-        self, url: str, origin: Origin, asking: Request, conditions: dict[str, bytes]
+        self, url: str, origin: Origin, asking: Request, known: CacheEntry | None
     ) -> Request:
         """The request for one hop.
 
@@ -224,7 +189,11 @@ class RobotsTxtFetcher:
             for key in _CREDENTIALS:
                 meta.pop(key, None)
         # Compression saves nothing on files of this size, and can be a bomb.
-        headers: dict[str, Any] = {"Accept-Encoding": "identity", **conditions}
+        headers: dict[str, Any] = {"Accept-Encoding": "identity"}
+        if known is not None and known.copy is not None and known.copy.result.url == url:
+            # Redirects on the way know no such file. As bytes: Scrapy would write what is not
+            # ASCII in UTF-8.
+            headers |= {name: value.encode("latin-1") for name, value in validators(known)}
         if user_agent := asking.headers.get("User-Agent"):
             headers["User-Agent"] = user_agent
         if "_auth_proxy" in asking.meta and "proxy" in meta:
@@ -233,14 +202,6 @@ class RobotsTxtFetcher:
             meta["_auth_proxy"] = asking.meta["_auth_proxy"]
             headers["Proxy-Authorization"] = asking.headers.get("Proxy-Authorization")
         return Request(url, headers=headers, meta=meta | _META, callback=NO_CALLBACK, priority=1000)
-
-
-def _conditions(known: CacheEntry | None, url: str) -> dict[str, bytes]:
-    """Headers that ask for *url* only if it is no longer what is *known* of it."""
-    if known is None or known.copy is None or known.copy.result.url != url:
-        return {}
-    # As bytes: Scrapy would write what is not ASCII in UTF-8.
-    return {name: value.encode("latin-1") for name, value in validators(known)}
 
 
 def user_agent_of(request: Request) -> str:

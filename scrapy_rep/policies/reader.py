@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_rep.observers.policy_log import PolicyLog
+    from scrapy_rep.policies.memory import PolicyMemory
     from scrapy_rep.settings import RepSettings
 
 # Scrapy has the signal since 2.18.
@@ -29,16 +30,22 @@ _ROBOTS_PARSED = getattr(signals, "robots_parsed", None)
 class PolicyReader:
     """Reads cache entries with the settings and the parsers of one crawl.
 
-    *clock* gives seconds since the epoch.
+    *clock* gives seconds since the epoch. A file whose rules are in *memory* is not read again.
     """
 
     def __init__(
-        self, crawler: Crawler, settings: RepSettings, clock: Callable[[], float], log: PolicyLog
+        self,
+        crawler: Crawler,
+        settings: RepSettings,
+        clock: Callable[[], float],
+        log: PolicyLog,
+        memory: PolicyMemory,
     ) -> None:
         self._crawler = crawler
         self._settings = settings
         self._clock = clock
         self._log = log
+        self._memory = memory
         self._bounds = settings.bounds(started=clock())
         self._chain = ParserChain(crawler, settings)
 
@@ -47,33 +54,21 @@ class PolicyReader:
         return access_result(result, self._settings.dialect, self._settings.status_overrides)
 
     async def read(
-        self,
-        origin: Origin,
-        entry: CacheEntry | None,
-        asking: Request,
-        before: Policy | None,
-        now: float | None = None,
+        self, entry: CacheEntry | None, asking: Request, now: float | None = None
     ) -> Policy | None:
-        """What *entry* lets the crawl do at *now*; ``None`` where a fetch must come first.
-
-        *before* is the policy until then: its rules are not read again if the file is the same.
-        """
+        """What *entry* lets the crawl do at *now*; ``None`` where a fetch must come first."""
         evaluation = self._evaluate(entry, now)
-        if entry is None or evaluation.access is None:
-            return None
         rules: Rules | None = None
-        if evaluation.access is Access.SUCCESSFUL and evaluation.copy is not None:
-            rules = await self._rules(origin, evaluation.copy.result, asking, before)
-        return self._policy(entry, evaluation, evaluation.access, rules)
+        if entry and evaluation.copy and evaluation.access is Access.SUCCESSFUL:
+            rules = await self._rules(entry.origin, evaluation.copy.result, asking)
+        return self._policy(entry, evaluation, rules)
 
     def renewed(self, policy: Policy) -> Policy | None:
         """What the entry of *policy* lets the crawl do now, without reading the file again."""
         evaluation = self._evaluate(policy.entry)
-        access = evaluation.access
-        if access is None or (access is Access.SUCCESSFUL and policy.rules is None):
+        if evaluation.access is Access.SUCCESSFUL and policy.rules is None:
             return None
-        rules = policy.rules if access is Access.SUCCESSFUL else None
-        return self._policy(policy.entry, evaluation, access, rules)
+        return self._policy(policy.entry, evaluation, policy.rules)
 
     def refusing(self, origin: Origin) -> Policy:
         """What holds where we have failed, not the server."""
@@ -95,12 +90,16 @@ class PolicyReader:
         return evaluate(entry, settings.dialect, settings.status_overrides, self._bounds, now)
 
     def _policy(
-        self, entry: CacheEntry, evaluation: Evaluation, access: Access, rules: Rules | None
-    ) -> Policy:
+        self, entry: CacheEntry | None, evaluation: Evaluation, rules: Rules | None
+    ) -> Policy | None:
+        if entry is None or evaluation.access is None:
+            return None
+        if evaluation.access is not Access.SUCCESSFUL:
+            rules = None
         robots = rules.robots if isinstance(rules, CheckedRules) else None
         return Policy(
             origin=entry.origin,
-            access=access,
+            access=evaluation.access,
             dialect=self._settings.dialect,
             rules=rules,
             entry=entry,
@@ -109,16 +108,16 @@ class PolicyReader:
             due=evaluation.due,
             when_unreachable=self._settings.when_unreachable,
             robots=robots,
-            directives=Directives.of(robots, self._settings.honoured)
-            if robots is not None
-            else None,
+            directives=Directives.of(robots, self._settings.honoured) if robots else None,
+            spellings=self._chain.spellings,
         )
 
-    async def _rules(
-        self, origin: Origin, result: FetchResult, asking: Request, before: Policy | None
-    ) -> Rules:
-        if before and before.rules and before.copy and _is_same(before.copy.result, result):
-            return before.rules
+    async def _rules(self, origin: Origin, result: FetchResult, asking: Request) -> Rules:
+        before = self._memory.get(origin)
+        if before and before.rules and before.copy:
+            read = before.copy.result
+            if (read.body, read.cut) == (result.body, result.cut):
+                return before.rules
         rules = self._chain.read(origin, result)
         self._log.on_parsed(origin, result)
         if _ROBOTS_PARSED is not None and rules.robot_parser is not None:
@@ -126,7 +125,3 @@ class PolicyReader:
                 _ROBOTS_PARSED, robotparser=rules.robot_parser, request=asking
             )
         return rules
-
-
-def _is_same(first: FetchResult, second: FetchResult) -> bool:
-    return first.body == second.body and first.cut == second.cut

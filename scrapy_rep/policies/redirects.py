@@ -20,23 +20,16 @@ _SCHEMES = ("http", "https")
 
 
 @dataclass(frozen=True, slots=True)
-class Follow:
-    """Ask for *url* next."""
+class Redirect:
+    """To *url*, which is asked next, unless there is a *failure*."""
 
     url: str
-
-
-@dataclass(frozen=True, slots=True)
-class GiveUp:
-    """Do not ask for *url*, because of *failure*."""
-
-    url: str
-    failure: Failure
+    failure: Failure | None = None
 
 
 def next_hop(
     status: int, location: str | None, hops: Sequence[str], max_redirects: int
-) -> Follow | GiveUp | None:
+) -> Redirect | None:
     """What follows from an answer with *status* and *location*; ``None`` if it is the last.
 
     *hops* are the URLs asked so far, the one that gave this answer at the end. *location* is
@@ -46,10 +39,10 @@ def next_hop(
     if url is None:
         return None
     if urlsplit(url).scheme not in _SCHEMES:
-        return GiveUp(url, Failure.REDIRECT_TO_OTHER_SCHEME)
+        return Redirect(url, Failure.REDIRECT_TO_OTHER_SCHEME)
     if url in hops or len(hops) > max_redirects:
-        return GiveUp(url, Failure.TOO_MANY_REDIRECTS)
-    return Follow(url)
+        return Redirect(url, Failure.TOO_MANY_REDIRECTS)
+    return Redirect(url)
 
 
 def _target(status: int, location: str | None, url: str) -> str | None:

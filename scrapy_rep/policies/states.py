@@ -1,7 +1,7 @@
 """The states of an origin's policy, and what follows from each.
 
-Here may live: tables and pure functions that decide what the policy cache does next. Here
-may not live: clocks, stores, fetches, logging, and whoever waits.
+Here may live: pure functions that decide what the policy cache does next. Here may not live:
+clocks, stores, fetches, logging, and whoever waits.
 
     unknown ──asked──> loading ──lease──> fetching ──answer──> usable, or unreachable until t
        ^                  └──stored policy──────────────────────┘
@@ -43,105 +43,29 @@ class State(Enum):
     UNREACHABLE = "unreachable"
 
 
-class Known(Enum):
-    """What memory has of an origin."""
-
-    NOTHING = "nothing"
-    POLICY = "policy"
-    OUTAGE = "outage"
-
-
-class Phase(Enum):
-    """How far a lookup is."""
-
-    LOADING = "loading"
-    FETCHING = "fetching"
-    #: The answer is in memory, and on its way to the store.
-    WRITING = "writing"
-
-
-class Action(Enum):
-    """What the cache does for a request."""
-
-    USE = "use"
-    #: And start a lookup, for which no request waits.
-    USE_AND_REVALIDATE = "use and revalidate"
-    #: Until the lookup that is under way has a policy.
-    WAIT = "wait"
-    #: Start a lookup, and wait for it.
-    START = "start"
-
-
-_STATES: dict[tuple[Known, Phase | None], State] = {
-    (Known.NOTHING, None): State.UNKNOWN,
-    (Known.NOTHING, Phase.LOADING): State.LOADING,
-    (Known.NOTHING, Phase.FETCHING): State.FETCHING,
-    # The lifetime was over at once. Requests get the policy all the same when it is written.
-    (Known.NOTHING, Phase.WRITING): State.FETCHING,
-    (Known.POLICY, None): State.USABLE,
-    (Known.POLICY, Phase.LOADING): State.REVALIDATING,
-    (Known.POLICY, Phase.FETCHING): State.REVALIDATING,
-    (Known.POLICY, Phase.WRITING): State.REVALIDATING,
-    (Known.OUTAGE, None): State.UNREACHABLE,
-    (Known.OUTAGE, Phase.LOADING): State.UNREACHABLE,
-    (Known.OUTAGE, Phase.FETCHING): State.UNREACHABLE,
-    (Known.OUTAGE, Phase.WRITING): State.UNREACHABLE,
-}
-
-_ACTIONS = {
-    State.UNKNOWN: Action.START,
-    State.LOADING: Action.WAIT,
-    State.FETCHING: Action.WAIT,
-    State.USABLE: Action.USE,
-    State.REVALIDATING: Action.USE,
-    State.UNREACHABLE: Action.USE,
-}
-
-
-def state_of(policy: Policy | None, phase: Phase | None) -> State:
+def state_of(policy: Policy | None, lookup: State | None) -> State:
     """The state of an origin whose policy that may be used is *policy*.
 
-    *phase* is that of its lookup; ``None`` without one.
+    *lookup* says what its lookup does: ``LOADING`` or ``FETCHING``; ``None`` without one.
     """
     if policy is None:
-        known = Known.NOTHING
-    else:
-        known = Known.OUTAGE if policy.access is Access.UNREACHABLE else Known.POLICY
-    return _STATES[known, phase]
-
-
-def action_for(policy: Policy | None, phase: Phase | None, *, is_due: bool) -> Action:
-    """What a request makes the cache do; arguments as for :func:`state_of`.
-
-    *is_due*: the time until which *policy* was to be used is over, and it may be used on, but
-    it is time to fetch again.
-    """
-    state = state_of(policy, phase)
-    if state is State.USABLE and is_due:
-        return Action.USE_AND_REVALIDATE
-    return _ACTIONS[state]
+        return lookup or State.UNKNOWN
+    if policy.access is Access.UNREACHABLE:
+        return State.UNREACHABLE
+    return State.REVALIDATING if lookup else State.USABLE
 
 
 # -- what a lookup does next ----------------------------------------------------
 
 
-class Stored(Enum):
-    """What the newest entry lets the crawl do, the one in the store or in memory."""
-
-    #: Nothing: a fetch must come first.
-    NOTHING = "nothing"
-    #: There is a policy, and it is time to fetch again.
-    DUE = "due"
-    CURRENT = "current"
-
-
 @dataclass(frozen=True, slots=True)
 class UseStored:
-    """Use the stored policy. No fetch is needed, so give *release* back.
+    """Use *policy*. No fetch is needed, so give *release* back.
 
     *briefly*: only for as long as a fetch may take, because somebody else is fetching.
     """
 
+    policy: Policy
     release: Lease | None = None
     briefly: bool = False
 
@@ -158,26 +82,20 @@ class WaitForPeer:
     """Wait until the fetch of somebody else is over, and look into the store again."""
 
 
-def stored(policy: Policy | None) -> Stored:
-    """How far *policy*, made of the newest entry, can be used."""
-    if policy is None:
-        return Stored.NOTHING
-    return Stored.DUE if policy.due else Stored.CURRENT
-
-
 def after_claim(
-    known: Stored, lease: Lease | None, waits: int
+    policy: Policy | None, lease: Lease | None, waits: int
 ) -> UseStored | FetchWith | WaitForPeer:
     """What to do when a lease was asked for, and *lease* was granted or, if ``None``, not.
 
-    *waits* is how often this lookup has waited for somebody else.
+    *policy* is made of the newest entry, *waits* how often this lookup has waited for
+    somebody else.
     """
-    if known is Stored.CURRENT:
-        return UseStored(release=lease)
+    if policy is not None and not policy.due:
+        return UseStored(policy, release=lease)
     if lease is not None:
         return FetchWith(lease)
-    if known is Stored.DUE:
-        return UseStored(briefly=True)
+    if policy is not None:
+        return UseStored(policy, briefly=True)
     return WaitForPeer() if waits < MAX_WAITS else FetchWith(None)
 
 

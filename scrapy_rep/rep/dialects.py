@@ -95,7 +95,7 @@ class Dialect:
     utf16: bool
     #: Bytes of a line that are read; what follows them is ignored.
     max_line: int | None
-    #: The first NUL ends its line (C strings), instead of being an byte.
+    #: The first NUL ends its line (C strings), instead of being a byte.
     nul_ends_line: bool
     #: The typos and the missing colon that the reference library accepts.
     lenient_keys: bool

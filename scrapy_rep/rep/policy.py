@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -58,6 +59,8 @@ class Policy:
     when_unreachable: WhenUnreachable = WhenUnreachable.DISALLOW
     robots: RobotsTxt | None = None
     directives: Directives | None = None
+    #: The other URLs that a request for a URL may be sent as.
+    spellings: Callable[[str], Sequence[str]] = lambda url: ()
 
     @property
     def url(self) -> str:
@@ -136,8 +139,10 @@ class Policy:
         if self.robots is None or self.directives is None or is_robots_txt(url, self.dialect):
             return None
         age = max(0.0, now - self.fetched_at)
-        refusal = self.directives.refusal(url, agents)
-        if refusal is not None:
+        for sent_as in (url, *self.spellings(url)):
+            refusal = self.directives.refusal(sent_as, agents)
+            if refusal is None:
+                continue
             return Verdict(
                 False,
                 Reason.PURPOSE,
@@ -146,6 +151,7 @@ class Policy:
                 age=age,
                 detail=refusal.why,
                 record=refusal.record,
+                sent_as="" if sent_as == url else sent_as,
             )
         pace = self.directives.pace(agents)
         if not pace.seconds_until_open(now):

@@ -29,7 +29,7 @@ from benchmarks._conformance import (
 from scrapy_rep.cli.compare import find_parser
 from scrapy_rep.cli.errors import CommandError
 from scrapy_rep.rep.dialects import GOOGLE, RFC9309
-from tests.rep.test_conformance import CONFORMANCE, CORPUS, VERDICTS
+from tests.rep.conformance_data import CONFORMANCE, CORPUS, VERDICTS
 
 RULES = b"User-agent: *\nDisallow: /private/\nAllow: /private/open\n"
 WILDCARDS = b"User-agent: *\nDisallow: /*.pdf\nDisallow: /%61\nAllow: /c/d\nDisallow: /c\n"

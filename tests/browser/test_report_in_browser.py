@@ -209,7 +209,7 @@ def test_hostile_text_is_only_shown(open_page: Open, text: str) -> None:
         origin_report(
             shown,
             body,
-            entry=((shown, shown),),
+            details=((shown, shown),),
             refused_urls=(RefusedURL(shown, 2, shown),),
             notes=(shown,),
         ),

@@ -81,7 +81,8 @@ class ManualEngine:
         return self.concurrency - len(self.active)
 
     def raise_concurrency(self, number: int) -> None:
-        if number:
+        # As of a downloader: one without a limit has none to raise.
+        if number and self.concurrency:
             self.concurrency += number
             self.looks_for_work += 1
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack
+from math import inf
 from typing import Any, cast
 
 import pytest
@@ -17,7 +18,7 @@ from twisted.internet.defer import Deferred, succeed
 from scrapy_rep.engine import Engine
 from scrapy_rep.exceptions import CrawlStopping
 from scrapy_rep.holding.concurrency import LOOK, ConcurrencyLimit
-from scrapy_rep.holding.hold_queue import PER_ORIGIN, HeldRequest, HoldQueue
+from scrapy_rep.holding.hold_queue import PER_ORIGIN, HeldRequest, HoldQueue, MustLeave
 from scrapy_rep.holding.returns import Arrival
 from scrapy_rep.rep.parsing.urls import Origin
 from tests.holding.engines import ManualEngine, ManualLoop
@@ -25,10 +26,23 @@ from tests.holding.engines import ManualEngine, ManualLoop
 FIRST, AGAIN, COMPONENT = Arrival.FIRST, Arrival.FROM_SCHEDULER, Arrival.FROM_COMPONENT
 #: Seconds for which a request is held that finds no room when it comes again.
 BRIEFLY = 0.25
+#: What reacquires its concurrency.
+REQUEST = Request("http://a.example/")
+#: Instead of what a request waits for.
+LEFT = "left"
 
 
 def origin(name: object) -> Origin:
     return Origin("http", f"{name}.example", 80)
+
+
+async def leaves(waiting: Awaitable[Any]) -> bool:
+    """Whether the request that waits for it must leave."""
+    try:
+        await waiting
+    except MustLeave:
+        return True
+    return False
 
 
 def never() -> Deferred[str]:
@@ -44,7 +58,13 @@ class Manual:
         self.engine = ManualEngine(concurrency)
         self.loop = ManualLoop()
         self.limit = ConcurrencyLimit(cast("Engine", self.engine), call_later=self.loop.call_later)
-        self.queue = HoldQueue(self.crawler, self.limit, size, call_later=self.loop.call_later)
+        self.queue = HoldQueue(
+            self.crawler,
+            self.limit,
+            size,
+            call_later=self.loop.call_later,
+            clock=lambda: self.loop.now,
+        )
         #: Names of requests in the order in which they went on, and with what.
         self.order: list[Any] = []
         self.results: dict[Any, Any] = {}
@@ -58,8 +78,8 @@ class Manual:
     def hold_all(self, name: object) -> int:
         """As many for that origin as find room."""
         held = 0
-        while (one := self.hold(name)).longest_wait != 0:
-            assert one.longest_wait is None
+        while (one := self.hold(name)).longest_wait:
+            assert one.longest_wait == inf
             held += 1
         return held
 
@@ -67,7 +87,10 @@ class Manual:
         """Begin to wait; note what came of it."""
 
         async def run() -> None:
-            self.results[name] = await waiting()
+            try:
+                self.results[name] = await waiting()
+            except MustLeave:
+                self.results[name] = LEFT
             self.order.append(name)
 
         started = deferred_from_coro(run())
@@ -108,12 +131,12 @@ def test_fair_between_origins(stack: ExitStack) -> None:
 def test_no_origin_takes_a_large_queue(stack: ExitStack) -> None:
     crawl = Manual(stack, 5_000)
     assert [crawl.hold_all(number) for number in range(3)] == [PER_ORIGIN] * 3
-    assert crawl.hold("other").longest_wait is None
+    assert crawl.hold("other").longest_wait == inf
 
 
 def test_many_origins_fill_it(stack: ExitStack) -> None:
     crawl = Manual(stack, 100)
-    assert {crawl.hold(number).longest_wait for number in range(100)} == {None}
+    assert {crawl.hold(number).longest_wait for number in range(100)} == {inf}
     assert crawl.hold("other").longest_wait == 0
     assert crawl.hold(1).longest_wait == 0
     assert crawl.stat("robotstxt/waiting_max") == 100
@@ -131,11 +154,11 @@ async def test_a_higher_priority_displaces_the_last_of_the_origin(stack: ExitSta
     crawl.wait("other", crawl.hold("b", -9))
     await crawl.loop.step()
     urgent = crawl.hold("a", 1)
-    assert urgent.longest_wait is None
+    assert urgent.longest_wait == inf
     await crawl.loop.step()
     # The lowest priority, and of these the one that came last.
-    assert crawl.results == {2: None}
-    assert not urgent.must_leave
+    assert crawl.results == {2: LEFT}
+    assert urgent.longest_wait == inf
 
 
 @pytest_twisted.ensureDeferred
@@ -155,9 +178,9 @@ async def test_in_a_full_queue_the_last_of_all_is_displaced(stack: ExitStack) ->
     for name, priority in {"a": 2, "b": 1, "c": 3}.items():
         crawl.wait(name, crawl.hold(name, priority))
     await crawl.loop.step()
-    assert crawl.hold("d", 4).longest_wait is None
+    assert crawl.hold("d", 4).longest_wait == inf
     await crawl.loop.step()
-    assert crawl.results == {"b": None}
+    assert crawl.results == {"b": LEFT}
     assert crawl.stat("robotstxt/waiting_max") == 3
     # And there is no room for more than before.
     assert crawl.hold("e", 1).longest_wait == 0
@@ -185,7 +208,7 @@ async def test_a_thousand_urgent_requests_stay_within_bounds(stack: ExitStack) -
         crawl.wait(priority, one)
         await crawl.loop.step()
     # Half of the queue, and those with the highest priorities.
-    assert [one for one in held if not one.must_leave] == held[-10:]
+    assert [one for one in held if one.longest_wait] == held[-10:]
     assert crawl.stat("robotstxt/waiting_max") == 10
 
 
@@ -220,14 +243,14 @@ async def test_concurrency_is_released_while_a_request_waits(stack: ExitStack) -
     assert crawl.engine.concurrency == 3
     event.callback("came")
     await crawl.loop.step()
-    await held.reacquire()
+    await held.permit.reacquire(REQUEST)
     assert crawl.engine.concurrency == 2
     # Again for whatever it has to wait for then.
     crawl.start("b", lambda: held.sleep(5))
     await crawl.loop.step()
     assert crawl.engine.concurrency == 3
     await crawl.loop.step(5)
-    assert crawl.results == {"a": "came", "b": True}
+    assert crawl.results == {"a": "came", "b": None}
 
 
 @pytest_twisted.ensureDeferred
@@ -236,11 +259,11 @@ async def test_a_turn_that_is_not_used_is_given_up_at_once(stack: ExitStack) -> 
     given_up: list[Any] = []
     turn: Deferred[None] = Deferred(given_up.append)
     held = crawl.hold()
-    crawl.start("a", lambda: held.wait_for_turn(turn))
+    crawl.start("a", lambda: held.wait(turn))
     await crawl.loop.step()
     held.leave()
     await crawl.loop.step()
-    assert crawl.results == {"a": False}
+    assert crawl.results == {"a": LEFT}
     assert given_up == [turn]
 
 
@@ -249,13 +272,13 @@ async def test_a_turn_that_has_come(stack: ExitStack) -> None:
     crawl = Manual(stack, 100)
     turn: Deferred[None] = Deferred()
     held = crawl.hold()
-    crawl.start("a", lambda: held.wait_for_turn(turn))
+    crawl.start("a", lambda: held.wait(turn))
     await crawl.loop.step()
     turn.callback(None)
     await crawl.loop.step()
-    assert crawl.results == {"a": True}
+    assert crawl.results == {"a": None}
     # However often it is asked about.
-    assert await held.wait_for_turn(turn)
+    await held.wait(turn)
 
 
 @pytest_twisted.ensureDeferred
@@ -265,7 +288,7 @@ async def test_a_fetch_that_the_stop_ends_brings_nothing(stack: ExitStack) -> No
     await crawl.loop.step()
     event.errback(CrawlStopping())
     await crawl.loop.step()
-    assert crawl.results == {"a": None}
+    assert crawl.results == {"a": LEFT}
 
 
 # -- without room -----------------------------------------------------------------------
@@ -276,8 +299,8 @@ async def test_without_room_a_request_goes_back_at_once_the_first_time(stack: Ex
     crawl = Manual(stack, 1)
     crawl.hold()
     held = crawl.hold()
-    assert await held.wait(never()) is None
-    assert not await held.sleep(0)
+    assert await leaves(held.wait(never()))
+    assert await leaves(held.sleep(0))
     # What has come is used all the same.
     assert await held.wait(succeed("came")) == "came"
     assert crawl.engine.concurrency == 2
@@ -295,7 +318,7 @@ async def test_without_room_it_is_held_for_a_moment_when_it_comes_again(stack: E
     assert crawl.results == {}
     assert crawl.stat("robotstxt/waiting_count") == 1
     await crawl.loop.step(0.02)
-    assert crawl.results == {"event": None, "time": False}
+    assert crawl.results == {"event": LEFT, "time": LEFT}
 
 
 @pytest_twisted.ensureDeferred
@@ -344,12 +367,12 @@ async def test_these_leave_when_a_held_request_needs_concurrency(stack: ExitStac
     event.callback("came")
     await crawl.loop.step()
     crawl.limit.reached_downloader(Request("http://x/"))
-    crawl.start("reacquired", waited.reacquire)
+    crawl.start("reacquired", lambda: waited.permit.reacquire(REQUEST))
     await crawl.loop.step()
     assert crawl.limit.is_short
-    assert [crawl.results[number] for number in range(20)] == [None] * 20
+    assert [crawl.results[number] for number in range(20)] == [LEFT] * 20
     # And those that come then do not stay.
-    assert await crawl.hold("dead", arrival=AGAIN).wait(never()) is None
+    assert await leaves(crawl.hold("dead", arrival=AGAIN).wait(never()))
 
 
 @pytest_twisted.ensureDeferred
@@ -377,17 +400,17 @@ async def test_a_stop_wakes_whoever_waits(stack: ExitStack) -> None:
     crawl.wait("event", crawl.hold("event"))
     turn: Deferred[None] = Deferred()
     waiting = crawl.hold("turn")
-    crawl.start("turn", lambda: waiting.wait_for_turn(turn))
+    crawl.start("turn", lambda: waiting.wait(turn))
     crawl.wait("media", crawl.hold("full", arrival=COMPONENT))
     await crawl.loop.step(LOOK)
     assert crawl.results == {}
     crawl.engine.is_closing = True
     await crawl.loop.step(LOOK)
-    assert crawl.results == {"time": False, "event": None, "turn": False, "media": None}
+    assert crawl.results == dict.fromkeys(("time", "event", "turn", "media"), LEFT)
     # And nobody begins to wait.
-    assert await held.wait(never()) is None
-    assert not await held.sleep(5)
-    assert await crawl.hold("late").wait(never()) is None
+    assert await leaves(held.wait(never()))
+    assert await leaves(held.sleep(5))
+    assert await leaves(crawl.hold("late").wait(never()))
 
 
 @pytest_twisted.ensureDeferred
@@ -402,20 +425,33 @@ async def test_only_a_component_that_waits_is_woken_by_a_stop(stack: ExitStack) 
     await crawl.loop.step(3 * LOOK)
     crawl.engine.is_closing = True
     await crawl.loop.step(LOOK)
-    assert crawl.results == {"media": None}
+    assert crawl.results == {"media": LEFT}
+
+
+# -- the log ----------------------------------------------------------------------------
 
 
 @pytest_twisted.ensureDeferred
-async def test_long_waits_are_told(stack: ExitStack, caplog: pytest.LogCaptureFixture) -> None:
+async def test_long_waits_are_told_after_ten_seconds_and_each_minute(
+    stack: ExitStack, caplog: pytest.LogCaptureFixture
+) -> None:
     crawl = Manual(stack, 100)
-    caplog.set_level(logging.INFO)
-    now = 0.0
-    crawl.queue.progress.clock = lambda: now
-    crawl.wait("a", crawl.hold("slow"))
-    crawl.wait("b", crawl.hold("slow"))
-    now = 12.0
-    await crawl.loop.step(LOOK)
-    assert "their turn: 2 (origins: 1; for longest, 12 s: http://slow.example)" in caplog.text
+    caplog.set_level(logging.INFO, "scrapy_rep.holding.hold_queue")
+    caplog.clear()
+    crawl.hold("slow"), crawl.hold("slow")
+    told_at = []
+    for second in range(133):
+        if second == 5:
+            crawl.hold("other")
+        before = len(caplog.messages)
+        await crawl.loop.step(1)
+        if len(caplog.messages) > before:
+            told_at.append(second + 1)
+    assert told_at == [10, 70, 130]
+    assert caplog.messages[0] == (
+        "requests waiting for a robots.txt or their turn: 3 "
+        "(origins: 2; for longest, 10 s: http://slow.example)"
+    )
 
 
 @pytest_twisted.ensureDeferred
@@ -423,17 +459,60 @@ async def test_waits_that_are_over_are_not_told(
     stack: ExitStack, caplog: pytest.LogCaptureFixture
 ) -> None:
     crawl = Manual(stack, 100)
-    caplog.set_level(logging.INFO)
-    now = 0.0
-    crawl.queue.progress.clock = lambda: now
-    crawl.wait("b", crawl.hold("other"))
+    caplog.set_level(logging.INFO, "scrapy_rep.holding.hold_queue")
+    caplog.clear()
     with ExitStack() as inner:
         crawl._stack = inner  # noqa: SLF001
         crawl.hold("slow")
-        crawl.hold("slow")
-    now = 12.0
-    await crawl.loop.step(LOOK)
-    assert "their turn: 1 (origins: 1; for longest, 12 s: http://other.example)" in caplog.text
+        await crawl.loop.step(9)
+        crawl._stack = stack  # noqa: SLF001
+        crawl.hold("other")
+    # This one has not waited for long.
+    await crawl.loop.step(9.5)
+    assert caplog.messages == []
+    await crawl.loop.step(1)
+    assert "their turn: 1 (origins: 1; for longest, 10 s: http://other.example)" in caplog.text
+
+
+# -- steps of the loop --------------------------------------------------------------------
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_thousand_that_are_woken_do_not_go_on_in_one_step(stack: ExitStack) -> None:
+    """They may all be refused, which takes a while."""
+    crawl = Manual(stack, 5_000)
+    others: list[int] = []
+
+    def go_on() -> None:
+        others.append(len(crawl.order))
+        if len(crawl.order) < 1_000:
+            crawl.loop.call_later(0, go_on)
+
+    events = [crawl.wait(number, crawl.hold(number)) for number in range(1_000)]
+    await crawl.loop.step()
+    for event in events:
+        event.callback("came")
+    go_on()
+    await crawl.loop.step()
+    # Whoever else is to go on has a turn between two of them.
+    assert crawl.order == list(range(1_000))
+    assert others == list(range(1_001))
+
+
+@pytest_twisted.ensureDeferred
+async def test_one_that_is_cancelled_while_it_is_woken_holds_up_nobody(stack: ExitStack) -> None:
+    crawl = Manual(stack, 100)
+    first, second = crawl.hold(), crawl.hold()
+    waits: list[Deferred[str]] = [Deferred(), Deferred()]
+    cancelled = deferred_from_coro(first.wait(waits[0]))
+    cancelled.addErrback(lambda _: None)
+    crawl.start("other", lambda: second.wait(waits[1]))
+    await crawl.loop.step(-1)
+    for event in waits:
+        event.callback("came")
+    cancelled.cancel()
+    await crawl.loop.step(1)
+    assert crawl.results == {"other": "came"}
 
 
 def test_back_to_the_scheduler(stack: ExitStack) -> None:

@@ -6,18 +6,19 @@ import pytest
 from scrapy import Request, Spider, signals
 from scrapy.utils.test import get_crawler
 
-from scrapy_rep.holding.returns import RETURNED, Arrival, Returns, from_scheduler, to_scheduler
+from scrapy_rep.holding.returns import RETURNED, Arrival, Returns
 
 
 @pytest.mark.parametrize("dont_filter", [False, True])
 @pytest.mark.parametrize(("behind", "priority"), [(True, 6), (False, 7)])
 def test_to_the_scheduler_and_back(dont_filter: bool, behind: bool, priority: int) -> None:
     request = Request("http://a.example/", dont_filter=dont_filter, priority=7, meta={"a": 1})
-    returned = to_scheduler(request, behind=behind)
+    returns = Returns(get_crawler(Spider))
+    returned = returns.give_back(request, behind=behind)
     # Else it would be dropped as a duplicate.
     assert returned.dont_filter
     assert returned.priority == priority
-    from_scheduler(returned)
+    returns.arrival(returned)
     assert (returned.dont_filter, returned.priority) == (dont_filter, 7)
     assert returned.meta == {"a": 1} == request.meta
 

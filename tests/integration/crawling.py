@@ -49,7 +49,7 @@ class Crawl:
         requests have waited for ten seconds.
         """
         ours = [line for line in self.log if line.split()[1].startswith("scrapy_rep")]
-        of_any = {"scrapy_rep.observers.summary", "scrapy_rep.holding.progress"}
+        of_any = {"scrapy_rep.observers.summary", "scrapy_rep.holding.hold_queue"}
         return [line for line in ours if line.split()[1] not in of_any]
 
     def summaries(self) -> list[str]:

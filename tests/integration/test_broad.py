@@ -6,7 +6,6 @@ import asyncio
 import logging
 from importlib.util import find_spec
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ import pytest_twisted
 
 from scrapy_rep.cli.servers import Answer, Asked, LoopbackServers, Site
 from scrapy_rep.holding.concurrency import LOOK
+from scrapy_rep.holding.hold_queue import HoldQueue
 from tests.conditions import until
 from tests.integration.crawling import PAGE, Crawl, Job, hang, ok, pages, paths, reset, site
 from tests.integration.test_in_process import ScriptedSpider, crawl, robots_count, stat
@@ -384,8 +384,9 @@ async def test_progress_is_told(
     servers: LoopbackServers, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 1000.0
-    monkeypatch.setattr("scrapy_rep.holding.progress.time", SimpleNamespace(monotonic=lambda: now))
-    caplog.set_level(logging.INFO, "scrapy_rep.holding.progress")
+    defaults: Any = HoldQueue.__init__.__kwdefaults__
+    monkeypatch.setitem(defaults, "clock", lambda: now)
+    caplog.set_level(logging.INFO, "scrapy_rep.holding.hold_queue")
     hanging = Hanging()
     one = servers.serve(hanging)
 

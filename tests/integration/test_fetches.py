@@ -12,13 +12,10 @@ import pytest_twisted
 from scrapy import Request
 from scrapy.http import Response
 from scrapy.utils.defer import deferred_from_coro
-from scrapy.utils.test import get_crawler
 
 from scrapy_rep import Verdict
 from scrapy_rep.cli.servers import Answer, Asked, LoopbackServers, Site, http_response
-from scrapy_rep.holding.concurrency import ConcurrencyLimit
 from scrapy_rep.policies.cache import PolicyCache
-from scrapy_rep.policies.download import Budget, Download, clock_stopped
 from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.settings import RepSettings
 from scrapy_rep.stores.base import pause
@@ -235,29 +232,6 @@ async def test_the_time_limit_is_for_all_redirects_together(servers: LoopbackSer
         assert verdict.detail == "no answer within 1 s"
 
     await crawl(script, {"REP_FETCH_TIMEOUT": 1})
-
-
-class Clock:
-    now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-@pytest_twisted.ensureDeferred
-async def test_time_in_a_queue_does_not_count() -> None:
-    clock = Clock()
-    budget = Budget(15, clock)
-    crawler = get_crawler()
-    download = Download(crawler, ConcurrencyLimit.from_crawler(crawler), 1000, budget)
-    request = Request("https://example.com/robots.txt", meta={"rep_download": download})
-    download.start_clock()
-    clock.now += 2
-    with clock_stopped(request):
-        clock.now += 1000
-    clock.now += 3
-    assert budget.left == 10
-    download.stop_clock()
 
 
 def test_time_until_the_turn_at_a_throttled_site_does_not_count(

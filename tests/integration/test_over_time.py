@@ -101,7 +101,7 @@ def policy(spider: ScriptedSpider, one: Site) -> Policy:
 async def flights_over(spider: ScriptedSpider) -> None:
     """Return when nothing is being fetched any more."""
     for _ in range(1000):
-        if not cache_state(spider)["_tasks"]:
+        if not cache_state(spider)["_lookups"]:
             return
         await pause(0.01)
     raise AssertionError("a fetch does not end")

@@ -19,7 +19,7 @@ from scrapy_rep.engine import Engine
 from scrapy_rep.exceptions import CrawlStopping
 from scrapy_rep.holding.concurrency import ConcurrencyLimit
 from scrapy_rep.policies.cache import PolicyCache
-from scrapy_rep.policies.fetcher import Fetched
+from scrapy_rep.policies.fetcher import RobotsTxtFetcher
 from scrapy_rep.policies.states import State
 from scrapy_rep.rep.caching.access import Failure, FetchResult
 from scrapy_rep.rep.caching.cache_entry import CacheEntry, StoredResponse
@@ -46,7 +46,7 @@ class Clock:
         return self.now
 
 
-class Fetches:
+class Fetches(RobotsTxtFetcher):
     """Fetches that end when the test says."""
 
     def __init__(self) -> None:
@@ -55,11 +55,11 @@ class Fetches:
 
     async def fetch(
         self, origin: Origin, asking: Request, known: CacheEntry | None = None
-    ) -> Fetched:
+    ) -> FetchResult:
         self.known.append(known)
         mine: Deferred[FetchResult] = Deferred()
         self.under_way.append(mine)
-        return Fetched(await maybe_deferred_to_future(mine), conditional=False)
+        return await maybe_deferred_to_future(mine)
 
     @property
     def count(self) -> int:

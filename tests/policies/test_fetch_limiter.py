@@ -123,3 +123,15 @@ async def test_who_no_longer_waits_takes_no_place(timers: Timers) -> None:
     await settled()
     assert sorted(fetches.inside) == [3]
     await fetches.finish()
+
+
+@pytest.mark.parametrize("at_once", [0, -1])
+@pytest_twisted.ensureDeferred
+async def test_without_a_limit_of_concurrent_requests_there_is_that_of_fetches(
+    timers: Timers, at_once: int
+) -> None:
+    fetches = Fetches(FetchLimiter(at_once, 3))
+    fetches.start(1, 2, 3, 4)
+    await settled()
+    assert sorted(fetches.inside) == [1, 2, 3]
+    await fetches.finish()

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scrapy_rep.policies.redirects import (
-    Follow,
-    GiveUp,
+    Redirect,
     is_downgrade,
     may_authenticate,
     next_hop,
@@ -23,7 +22,7 @@ def after(location: str | None, status: int = 301, hops: tuple[str, ...] = (FIRS
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_redirects_are_followed(status: int) -> None:
-    assert after("/other", status) == Follow("https://example.com/other")
+    assert after("/other", status) == Redirect("https://example.com/other")
 
 
 @pytest.mark.parametrize("status", [200, 201, 300, 304, 305, 306, 404, 503])
@@ -51,24 +50,24 @@ TARGETS = {
 
 @pytest.mark.parametrize(("location", "url"), TARGETS.values(), ids=TARGETS.keys())
 def test_targets(location: str, url: str) -> None:
-    assert after(location) == Follow(url)
+    assert after(location) == Redirect(url)
 
 
 @pytest.mark.parametrize("url", ["ftp://example.com/robots.txt", "file:///etc/passwd", "data:,x"])
 def test_other_schemes_are_not_asked(url: str) -> None:
-    assert after(url) == GiveUp(url, Failure.REDIRECT_TO_OTHER_SCHEME)
+    assert after(url) == Redirect(url, Failure.REDIRECT_TO_OTHER_SCHEME)
 
 
 def test_loops_end() -> None:
-    assert after(FIRST) == GiveUp(FIRST, Failure.TOO_MANY_REDIRECTS)
+    assert after(FIRST) == Redirect(FIRST, Failure.TOO_MANY_REDIRECTS)
     second = "https://example.com/2"
-    assert after(FIRST, hops=(FIRST, second)) == GiveUp(FIRST, Failure.TOO_MANY_REDIRECTS)
+    assert after(FIRST, hops=(FIRST, second)) == Redirect(FIRST, Failure.TOO_MANY_REDIRECTS)
 
 
 def test_five_redirects_are_followed() -> None:
     urls = tuple(f"https://example.com/{number}" for number in range(7))
-    assert after(urls[5], hops=urls[:5]) == Follow(urls[5])
-    assert after(urls[6], hops=urls[:6]) == GiveUp(urls[6], Failure.TOO_MANY_REDIRECTS)
+    assert after(urls[5], hops=urls[:5]) == Redirect(urls[5])
+    assert after(urls[6], hops=urls[:6]) == Redirect(urls[6], Failure.TOO_MANY_REDIRECTS)
 
 
 # Origin, hop, and whether a request for it may have credentials: without http_auth_domain,

@@ -7,18 +7,13 @@ from dataclasses import replace
 import pytest
 
 from scrapy_rep.policies.states import (
-    Action,
     FetchWith,
-    Phase,
     State,
-    Stored,
     UseStored,
     WaitForPeer,
-    action_for,
     after_claim,
     lease_seconds,
     state_of,
-    stored,
 )
 from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.policy import Policy
@@ -30,70 +25,50 @@ DUE = replace(CURRENT, due=True)
 DOWN = unreachable()
 LEASE = Lease(Origin.of("https://example.com/"), "token", NOON)
 
-# Policy, phase and whether it is due; then the state, and what a request makes the cache do.
-ROWS: list[tuple[Policy | None, Phase | None, bool, State, Action]] = [
-    (None, None, False, State.UNKNOWN, Action.START),
-    (None, Phase.LOADING, False, State.LOADING, Action.WAIT),
-    (None, Phase.FETCHING, False, State.FETCHING, Action.WAIT),
-    (None, Phase.WRITING, False, State.FETCHING, Action.WAIT),
-    (CURRENT, None, False, State.USABLE, Action.USE),
-    (CURRENT, Phase.LOADING, False, State.REVALIDATING, Action.USE),
-    (CURRENT, Phase.FETCHING, False, State.REVALIDATING, Action.USE),
-    (CURRENT, Phase.WRITING, False, State.REVALIDATING, Action.USE),
-    (DUE, None, True, State.USABLE, Action.USE_AND_REVALIDATE),
-    # Somebody else revalidates it, and it is not yet time to look for the outcome.
-    (DUE, None, False, State.USABLE, Action.USE),
-    # One revalidation at a time.
-    (DUE, Phase.LOADING, True, State.REVALIDATING, Action.USE),
-    (DUE, Phase.FETCHING, True, State.REVALIDATING, Action.USE),
-    (DUE, Phase.WRITING, True, State.REVALIDATING, Action.USE),
-    (DOWN, None, False, State.UNREACHABLE, Action.USE),
-    (DOWN, Phase.LOADING, False, State.UNREACHABLE, Action.USE),
-    (DOWN, Phase.FETCHING, False, State.UNREACHABLE, Action.USE),
-    (DOWN, Phase.WRITING, False, State.UNREACHABLE, Action.USE),
+# Policy, what its lookup does, and the state.
+ROWS: list[tuple[Policy | None, State | None, State]] = [
+    (None, None, State.UNKNOWN),
+    (None, State.LOADING, State.LOADING),
+    (None, State.FETCHING, State.FETCHING),
+    (CURRENT, None, State.USABLE),
+    (CURRENT, State.LOADING, State.REVALIDATING),
+    (CURRENT, State.FETCHING, State.REVALIDATING),
+    (DUE, None, State.USABLE),
+    (DUE, State.LOADING, State.REVALIDATING),
+    (DUE, State.FETCHING, State.REVALIDATING),
+    (DOWN, None, State.UNREACHABLE),
+    (DOWN, State.LOADING, State.UNREACHABLE),
+    (DOWN, State.FETCHING, State.UNREACHABLE),
 ]
 
 
-@pytest.mark.parametrize(("policy", "phase", "is_due", "state", "action"), ROWS)
-def test_state_and_action(
-    policy: Policy | None, phase: Phase | None, is_due: bool, state: State, action: Action
-) -> None:
-    assert state_of(policy, phase) is state
-    assert action_for(policy, phase, is_due=is_due) is action
+@pytest.mark.parametrize(("policy", "lookup", "state"), ROWS)
+def test_state(policy: Policy | None, lookup: State | None, state: State) -> None:
+    assert state_of(policy, lookup) is state
 
 
-def test_the_table_has_all_combinations() -> None:
-    known = [CURRENT, DOWN, None]
-    combinations = {(known.index(row[0]), row[1]) for row in ROWS if row[0] is not DUE}
-    assert len(combinations) == len(known) * (len(Phase) + 1)
-    assert {row[3] for row in ROWS} == set(State)
-    assert {row[4] for row in ROWS} == set(Action)
-
-
-def test_how_far_a_policy_can_be_used() -> None:
-    assert stored(None) is Stored.NOTHING
-    assert stored(DUE) is Stored.DUE
-    assert stored(CURRENT) is Stored.CURRENT
+def test_the_table_has_all_states() -> None:
+    assert {row[2] for row in ROWS} == set(State)
 
 
 @pytest.mark.parametrize("waits", [0, 2, 3, 4])
 def test_a_lease_that_is_granted_is_for_a_fetch(waits: int) -> None:
-    assert after_claim(Stored.NOTHING, LEASE, waits) == FetchWith(LEASE)
-    assert after_claim(Stored.DUE, LEASE, waits) == FetchWith(LEASE)
+    assert after_claim(None, LEASE, waits) == FetchWith(LEASE)
+    assert after_claim(DUE, LEASE, waits) == FetchWith(LEASE)
 
 
 def test_a_lease_that_is_not_needed_is_given_back() -> None:
-    assert after_claim(Stored.CURRENT, LEASE, 0) == UseStored(release=LEASE)
-    assert after_claim(Stored.CURRENT, None, 0) == UseStored(release=None)
+    assert after_claim(CURRENT, LEASE, 0) == UseStored(CURRENT, release=LEASE)
+    assert after_claim(CURRENT, None, 0) == UseStored(CURRENT, release=None)
 
 
 def test_a_policy_that_somebody_else_revalidates_is_used_briefly() -> None:
     for waits in (0, 3, 4):
-        assert after_claim(Stored.DUE, None, waits) == UseStored(briefly=True)
+        assert after_claim(DUE, None, waits) == UseStored(DUE, briefly=True)
 
 
 def test_somebody_elses_fetch_is_waited_for_three_times() -> None:
-    steps = [after_claim(Stored.NOTHING, None, waits) for waits in range(5)]
+    steps = [after_claim(None, None, waits) for waits in range(5)]
     assert steps == [WaitForPeer()] * 3 + [FetchWith(None)] * 2
 
 

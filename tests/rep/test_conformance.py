@@ -6,18 +6,13 @@ import base64
 import gzip
 import json
 import zipfile
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from scrapy_rep.rep.dialects import GOOGLE, RFC9309
 from scrapy_rep.rep.rules.robotstxt import RobotsTxt
-
-CONFORMANCE = Path(__file__).parents[2].resolve().parent / "shared" / "conformance"
-SPECIFICATION = CONFORMANCE / "spec-test-correctness.json"
-VERDICTS = CONFORMANCE / "reference-verdicts.jsonl.gz"
-CORPUS = CONFORMANCE / "robots-corpus.zip"
+from tests.rep.conformance_data import CONFORMANCE, CORPUS, SPECIFICATION, VERDICTS
 
 pytestmark = pytest.mark.skipif(
     not CONFORMANCE.is_dir(), reason=f"the conformance data is not in {CONFORMANCE}"

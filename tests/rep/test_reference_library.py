@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from scrapy_rep.rep.dialects import GOOGLE
 from scrapy_rep.rep.rules.robotstxt import RobotsTxt
 from scrapy_rep.rep.rules.verdict import Reason
+from tests.rep.conformance_data import CORPUS
 from tests.rep.generated_files import SEED_SIZE, Generated, generated
 from tests.rep.mutated_files import mutated
-from tests.rep.test_conformance import CORPUS
 
 googlebot = pytest.importorskip(
     "jwm.robotstxt.googlebot", reason="jwm.robotstxt, the reference library, is not installed"

@@ -1,10 +1,10 @@
-"""Asks for every page that the start page links to."""
+"""Fetches every page that the start page links to."""
 
 import scrapy
 
 
 class PagesSpider(scrapy.Spider):
-    """Asks for every page that the start page links to."""
+    """Fetches every page that the start page links to."""
 
     name = "pages"
     start_urls = ["http://127.0.0.1:8000/"]

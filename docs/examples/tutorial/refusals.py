@@ -1,4 +1,4 @@
-"""Asks for every page, and keeps what was refused."""
+"""Fetches every page, and yields an item for each refused one."""
 
 from shop.spiders.pages import PagesSpider
 
@@ -6,12 +6,12 @@ from scrapy_rep import Reason, RobotsForbidden
 
 
 class RefusalsSpider(PagesSpider):
-    """Asks for every page, and keeps what was refused."""
+    """Fetches every page, and yields an item for each refused one."""
 
     name = "refusals"
 
     def parse(self, response):
-        """Follow all links, and hear of it when that is not possible."""
+        """Follow all links, with an errback for refused requests."""
         for link in response.css("a"):
             yield response.follow(link, callback=self.parse_page, errback=self.failed)
 

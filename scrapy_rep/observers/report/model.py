@@ -85,7 +85,7 @@ class OriginReport:
     """All that there is to show of one origin.
 
     *access* is the value of an :class:`~scrapy_rep.Access`, or :data:`UNKNOWN`.
-    *entry* are names and values of what else is known. There may be more news and
+    *details* are names and values of what else is known. There may be more news and
     disagreements than are here, and more refused URLs. *notes* are sentences about
     what is not shown.
     """
@@ -93,7 +93,7 @@ class OriginReport:
     origin: str
     access: str
     status: int | None
-    entry: tuple[tuple[str, str], ...]
+    details: tuple[tuple[str, str], ...]
     file: FileReport | None = None
     #: Where the origin stands by the clock; ``None`` if that was not asked.
     standing: str | None = None

@@ -230,7 +230,7 @@ def _details(origin: OriginReport) -> dict[str, Any]:
     """All that the table does not show of *origin*, as short as JSON can be."""
     file = origin.file
     return {
-        "entry": origin.entry,
+        "details": origin.details,
         "notes": origin.notes,
         "lines": [_line(line) for line in file.lines] if file else None,
         "more": file.lines_left_out if file else 0,

@@ -38,7 +38,7 @@ class OriginSeen:
         "_decided",
         "_disagreement_count",
         "_disagreements",
-        "_facts",
+        "_details",
         "_fetch_count",
         "_file",
         "_files",
@@ -73,7 +73,7 @@ class OriginSeen:
         self._access = policy.access
         last = policy.entry.last
         self._status = last.status
-        self._facts = (("URL", printable(last.url)), ("last answer", printable(last.detail)))
+        self._details = (("URL", printable(last.url)), ("last answer", printable(last.detail)))
         file = _file_of(policy)
         if file is None or self._is_last(file):
             return
@@ -120,7 +120,7 @@ class OriginSeen:
             origin=origin,
             access=self._access.value,
             status=self._status,
-            entry=self._facts,
+            details=self._details,
             file=read_file(file, settings, self._lines) if file else None,
             decisions=Decisions(self._decided[True], self._decided[False]),
             refused_urls=tuple(self._refused_urls),

@@ -262,7 +262,7 @@ def _canonical_pattern(value: bytes, dialect: Dialect) -> str:
 
 
 def _in_form(text: str, form: _Form) -> str:
-    """*text*, one character an byte, in *form*."""
+    """*text*, one character a byte, in *form*."""
     if "%" not in text:
         return text.translate(form.raw)
     parts = _ENCODED.split(text)
@@ -303,7 +303,7 @@ def _without_dot_segments(path: str) -> str:
 
 
 def _bytes(url: str | bytes) -> str:
-    """*url* with one character an byte, what is not ASCII in UTF-8."""
+    """*url* with one character a byte, what is not ASCII in UTF-8."""
     if isinstance(url, str):
         if url.isascii():
             return url

@@ -97,7 +97,7 @@ class Point:
     """One point: what it is, and how google's reading becomes that of rfc9309.
 
     *rule* is that of the standard. *fields* are those of the dialect; *url* and
-    *pattern* what is done to a path and to a pattern, one character an byte;
+    *pattern* what is done to a path and to a pattern, one character a byte;
     *begin* says where in a URL the path begins.
     """
 

@@ -41,7 +41,7 @@ from itertools import compress
 from operator import itemgetter, not_
 from typing import NamedTuple
 
-from ..dialects import Dialect, PathForm, Precedence
+from ..dialects import RFC9309, Dialect, PathForm, Precedence
 from ..text import printable
 
 # The layout of a weight, from the highest bits: how specific the rule is, how
@@ -233,6 +233,19 @@ def weight_of(rule: tuple[int, str, bool], path: str, text: str, dialect: Dialec
     weighted = _weighted([rule], dialect)
     weights = (weight for each, weight in weighted if _matches(each, path, text, dialect))
     return max(weights, default=NO_RULE)
+
+
+def pattern_matches(pattern: str, path: str, dialect: Dialect = RFC9309) -> bool:
+    """Whether *pattern* alone matches *path*.
+
+    *pattern* is in the form of :func:`~scrapy_rep.rep.parsing.urls.canonical_patterns`, *path* in
+    that of :func:`~scrapy_rep.rep.parsing.urls.path_to_match`, for the same *dialect*. The time
+    is linear in the length of *path* for each ``*``, whatever the pattern.
+
+    >>> [pattern_matches("/a/*.pdf$", path) for path in ("/a/b/c.pdf", "/a/b.pdf?page=2")]
+    [True, False]
+    """
+    return _matches(pattern, path, searchable(path, filling(dialect)), dialect)
 
 
 def _matches(pattern: str, path: str, text: str, dialect: Dialect) -> bool:

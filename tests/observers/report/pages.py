@@ -92,7 +92,7 @@ def origin_report(name: str, body: bytes = RULES, **changes: Any) -> OriginRepor
         "origin": name,
         "access": "successful",
         "status": 200,
-        "entry": (("URL", f"{name}/robots.txt"), ("last answer", "status 200")),
+        "details": (("URL", f"{name}/robots.txt"), ("last answer", "status 200")),
         "file": read_file(
             FetchResult(name, 200, body), SETTINGS, {(2, False): 7, (3, True): 1_200}
         ),

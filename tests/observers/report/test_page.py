@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scrapy_rep.observers.report import page as page_module
 from scrapy_rep.observers.report.model import CrawlReport, OriginReport, RefusedURL
 from scrapy_rep.observers.report.page import render, write_page
 from scrapy_rep.rep.text import printable
@@ -41,7 +42,7 @@ def test_a_crawl() -> None:
     assert page.rows[TWO]["status"] is None
     assert page.rows[TWO]["lines"] is None
     details = page.of(ONE)
-    assert details["entry"][0] == ["URL", f"{ONE}/robots.txt"]
+    assert details["details"][0] == ["URL", f"{ONE}/robots.txt"]
     assert details["lines"][:3] == [
         "User-agent: *",
         ["Disallow: /private/", [], 0, 7],
@@ -120,7 +121,7 @@ def test_no_text_becomes_markup(text: str) -> None:
     text = printable(text)
     origin = origin_report(
         text,
-        entry=((text, text),),
+        details=((text, text),),
         refused_urls=(RefusedURL(text, 1, text),),
         notes=(text,),
     )
@@ -181,3 +182,11 @@ def test_files_that_cannot_be_written(tmp_path: Path) -> None:
         with pytest.raises(OSError, match="robots"):
             write_page(path, crawl_report())
     assert list(tmp_path.iterdir()) == [folder]
+
+
+def test_the_script_reads_only_names_that_the_page_has() -> None:
+    # Without a browser, nothing else would notice that a name was changed on one side.
+    script = Path(page_module.__file__).parent.joinpath("template", "page.js").read_text("utf-8")
+    read_by_script = set(re.findall(r"\bknown\.(\w+)", script))
+    written = page_of(crawl_report(origin_report(ONE))).of(ONE).keys()
+    assert read_by_script == set(written)

@@ -14,8 +14,8 @@ from scrapy_rep.rep.parsing.groups import groups_about
 from scrapy_rep.rep.parsing.lines import Field
 from scrapy_rep.rep.parsing.urls import InvalidURL, canonical_patterns, path_to_match
 from scrapy_rep.rep.rules.matching import Rule, line_of, refuses
+from tests.rep.conformance_data import CONFORMANCE, CORPUS, VERDICTS
 from tests.rep.rules.plain_matcher import plain_decide, rule_set
-from tests.rep.test_conformance import CONFORMANCE, CORPUS, VERDICTS
 
 pytestmark = [
     pytest.mark.once,

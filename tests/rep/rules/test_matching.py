@@ -20,6 +20,7 @@ from scrapy_rep.rep.rules.matching import (
     Rule,
     RuleSet,
     line_of,
+    pattern_matches,
     refuses,
     specific,
 )
@@ -42,6 +43,11 @@ def rules_of(*lines: str) -> list[Rule]:
 def deciding_line(url: str, *lines: str, dialect: Dialect = RFC9309) -> int:
     rule = decide(rules_of(*lines), path_to_match(url, dialect), dialect)
     return rule.line if rule else 0
+
+
+def matches_alone(value: str, path: str, dialect: Dialect) -> bool:
+    (pattern,) = canonical_patterns([value.encode()], dialect)
+    return pattern_matches(pattern, path_to_match(path, dialect), dialect)
 
 
 # -- Google's tables ------------------------------------------------------------------
@@ -126,6 +132,7 @@ PATTERNS: list[tuple[str, str, str]] = [
 )
 def test_a_pattern_matches(pattern: str, path: str, dialect: Dialect) -> None:
     assert deciding_line(path, f"disallow {pattern}", dialect=dialect) == 1
+    assert matches_alone(pattern, path, dialect)
 
 
 @pytest.mark.clause(
@@ -153,6 +160,7 @@ def test_a_pattern_matches(pattern: str, path: str, dialect: Dialect) -> None:
 )
 def test_a_pattern_does_not_match(pattern: str, path: str, dialect: Dialect) -> None:
     assert deciding_line(path, f"disallow {pattern}", dialect=dialect) == 0
+    assert not matches_alone(pattern, path, dialect)
 
 
 @pytest.mark.clause(

@@ -133,7 +133,7 @@
     const box = element("td");
     box.colSpan = heads.length;
     row.append(box);
-    box.append(makeFacts(known.facts));
+    box.append(makeFacts(known.details));
     for (const note of known.notes) box.append(element("p", note, "notice"));
     if (known.refused.length) {
       const count = origin.values[columns.indexOf("refused")];
