@@ -280,7 +280,9 @@ def test_in_a_terminal(servers: LoopbackServers, tmp_path: Path) -> None:
     assert code == 1
     # What all rows share is written once, and the URL is shortened in its middle.
     assert f"for all: group *, source fetched, age 0 s, {site.url}\n" in shown
-    assert re.search(r"\x1b\[31mrefused\x1b\[0m      2  Disallow: /pr...  /priv\S*\.\.\.a+\n", shown)
+    assert re.search(
+        r"\x1b\[31mrefused\x1b\[0m      2  Disallow: /pr...  /priv\S*\.\.\.a+\n", shown
+    )
     assert "\x1b[32mallowed\x1b[0m" in shown
     _, plain = in_a_terminal(tmp_path, "check", *urls, columns="100", NO_COLOR="1")
     assert "\x1b" not in plain
