@@ -104,7 +104,7 @@ def _cells(state: OriginState) -> list[str]:
         state.origin,
         state.standing,
         state.access or "-",
-        "-" if state.last.status is None else str(state.last.status),
+        "-" if state.entry.last.status is None else str(state.entry.last.status),
         span(state.age),
         span(state.left),
         "-" if state.size is None else str(state.size),

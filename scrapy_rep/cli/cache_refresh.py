@@ -88,8 +88,8 @@ def show_change(
 def _compared(state: OriginState) -> Iterator[tuple[str, str]]:
     yield "standing", state.standing
     yield "access", state.access or "-"
-    yield "answer", printable(state.last.detail) or "-"
-    yield "url", printable(state.last.url)
+    yield "answer", printable(state.entry.last.detail) or "-"
+    yield "url", printable(state.entry.last.url)
     yield "bytes", "-" if state.size is None else str(state.size)
     yield "left", span(state.left)
 

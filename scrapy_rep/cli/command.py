@@ -10,6 +10,7 @@ import argparse
 import re
 from difflib import get_close_matches
 from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING, NoReturn
 
 from scrapy import __version__ as scrapy_version
@@ -18,6 +19,11 @@ from scrapy.commands import ScrapyCommand, ScrapyHelpFormatter
 if TYPE_CHECKING:
     from scrapy_rep.cli.options import Subcommand, SubcommandGroup
 
+# Each has a module of its name, and in it a constant of its name in capitals.
+_SUBCOMMANDS = (
+    *("check", "explain", "compare", "lint", "fetch", "sitemaps"),
+    *("cache", "report", "demo", "completion"),
+)
 _DOCUMENTATION = "docs/cli.rst in the source of scrapy-rep"
 _LEVELS = ("CRITICAL", "ERROR", "WARNING", "INFO", "DEBUG")
 
@@ -30,31 +36,11 @@ class RobotsCommand(ScrapyCommand):
 
     @cached_property
     def root(self) -> SubcommandGroup:
-        """All subcommands, in the order of the help. A new one needs a line here."""
-        from scrapy_rep.cli.cache import CACHE
-        from scrapy_rep.cli.check import CHECK
-        from scrapy_rep.cli.compare import COMPARE
-        from scrapy_rep.cli.completion import COMPLETION
-        from scrapy_rep.cli.demo import DEMO
-        from scrapy_rep.cli.explain import EXPLAIN
-        from scrapy_rep.cli.fetch import FETCH
-        from scrapy_rep.cli.lint import LINT
+        """All subcommands, in the order of the help."""
         from scrapy_rep.cli.options import SubcommandGroup
-        from scrapy_rep.cli.report import REPORT
-        from scrapy_rep.cli.sitemaps import SITEMAPS
 
-        subcommands = (
-            CHECK,
-            EXPLAIN,
-            COMPARE,
-            LINT,
-            FETCH,
-            SITEMAPS,
-            CACHE,
-            REPORT,
-            DEMO,
-            COMPLETION,
-        )
+        modules = {name: import_module(f"scrapy_rep.cli.{name}") for name in _SUBCOMMANDS}
+        subcommands = tuple(getattr(module, name.upper()) for name, module in modules.items())
         return SubcommandGroup("robots", self.short_desc(), "", subcommands)
 
     def syntax(self) -> str:

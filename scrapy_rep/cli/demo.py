@@ -6,6 +6,7 @@ import argparse
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
+from pathlib import Path
 from typing import Any, TextIO
 from urllib.parse import urljoin
 
@@ -105,8 +106,14 @@ def _run(options: argparse.Namespace, settings: BaseSettings) -> int:
         changes = {"LOG_LEVEL": options.loglevel or "DEBUG", "LOG_FILE": options.logfile}
     if options.report is None:
         return run_demo(demo_sites(), sys.stdout, changes)
-    exit_code = run_demo(demo_sites(), sys.stdout, changes | {"REP_REPORT": options.report})
-    Printer(sys.stdout).line(f"Report: {options.report}")
+    report = Path(options.report)
+    report.unlink(missing_ok=True)
+    # In the setting, % has a meaning.
+    changes = changes | {"REP_REPORT": options.report.replace("%", "%%")}
+    exit_code = run_demo(demo_sites(), sys.stdout, changes)
+    if not report.is_file():
+        raise CommandError(f"cannot write {report}")
+    Printer(sys.stdout).line(f"Report: {printable(str(report))}")
     return exit_code
 
 

@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 
 from scrapy import Request
 
+from scrapy_rep.cli import output
 from scrapy_rep.cli.servers import Answer, Asked, LoopbackServers, Site, hang, http_response, stream
 from scrapy_rep.rep.parsing.urls import ROBOTS_TXT
-from scrapy_rep.rep.rules.verdict import Reason, Verdict
+from scrapy_rep.rep.rules.verdict import Verdict
 
 #: The product token that groups are chosen by. It comes from the User-Agent, as in any project.
 AGENT_TOKEN = "ExampleBot"
@@ -50,9 +51,7 @@ class DemoSite:
 
 def because(verdict: Verdict) -> str:
     """Why *verdict* is what it is, in short: "line 3: Disallow: /private/"."""
-    if verdict.reason is Reason.RULE:
-        return f"line {verdict.line}: {verdict.rule}"
-    return f"{verdict.reason.value}: {verdict.detail}" if verdict.detail else verdict.reason.value
+    return f"line {verdict.line}: {verdict.rule}" if verdict.rule else output.because(verdict)
 
 
 def says(body: bytes, *headers: tuple[str, str]) -> bytes:
@@ -122,7 +121,7 @@ _STATUSES = (
     DemoSite(
         "500",
         http_response(500, b"User-agent: *\nAllow: /\n"),
-        refused("/", "/page", because="unreachable: status 500"),
+        refused("/", "/page", because="unreachable (status 500)"),
     ),
 )
 
@@ -195,7 +194,7 @@ def _failures() -> tuple[DemoSite, ...]:
     bomb = gzip.compress(_PRIVATE + b"#" * 32 * 2**20, compresslevel=6)
     endless = stream(_PRIVATE, b"#" * 65_000 + b"\n")
     # The handler or the fetcher gives up first, and the operating system words the rest.
-    unreachable = refused("/", "/page", because="unreachable: ")
+    unreachable = refused("/", "/page", because="unreachable (")
     return (
         DemoSite("endless body", endless, _PRIVATE_PAGES),
         DemoSite("late rule", says(late), _PRIVATE_PAGES | allowed("/late/page")),

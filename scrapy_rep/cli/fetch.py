@@ -71,7 +71,7 @@ def _run(options: argparse.Namespace, settings: BaseSettings) -> int:
     if options.format == "json":
         write_json(_as_json(fetched))
     elif options.body:
-        sys.stdout.buffer.write(fetched.state.last.body if fetched.has_file else b"")
+        sys.stdout.buffer.write(fetched.state.entry.last.body if fetched.has_file else b"")
         sys.stdout.buffer.flush()
     else:
         _show(fetched, Printer(sys.stdout))
@@ -164,7 +164,7 @@ def _encoding(body: bytes) -> str:
 
 
 def _findings(fetched: _Fetched) -> dict[str, int]:
-    last = fetched.state.last
+    last = fetched.state.entry.last
     file = fetched.session.parse(last.body, cut=last.cut)
     counts = Counter(finding.severity for finding in file.findings)
     shown = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
@@ -172,7 +172,7 @@ def _findings(fetched: _Fetched) -> dict[str, int]:
 
 
 def _as_json(fetched: _Fetched) -> dict[str, Any]:
-    state, last, has_file = fetched.state, fetched.state.last, fetched.has_file
+    state, last, has_file = fetched.state, fetched.state.entry.last, fetched.has_file
     return {
         "origin": str(state.entry.origin),
         "access": fetched.access.value,
@@ -207,7 +207,7 @@ def _show(fetched: _Fetched, printer: Printer) -> None:
 
 
 def _fields(fetched: _Fetched) -> Iterator[tuple[str, str]]:
-    state, last = fetched.state, fetched.state.last
+    state, last = fetched.state, fetched.state.entry.last
     yield "asked as", printable(fetched.user_agent) or "nobody in particular"
     yield "answer", printable(last.detail) or f"status {last.status}"
     yield "access", fetched.access.value

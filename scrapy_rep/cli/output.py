@@ -172,9 +172,10 @@ class Table:
             self._widths = {number: left[number] for number in self._widths}
             self._fit(rows, width)
         self._write(titles)
-        # As wide as the columns, but the last one is as wide as it needs to be in each row.
+        # The last column is as wide as each row needs it.
         *widths, _ = self._widths.values()
-        self._printer.line("  ".join("-" * width for width in [*widths, len(titles[-1])]))
+        last = max(len(titles[-1]), self._columns[-1].width)
+        self._printer.line("  ".join("-" * width for width in [*widths, last]))
 
     def _natural(self, rows: Iterable[Sequence[str]]) -> dict[int, int]:
         columns = zip(self._columns, zip(*rows, strict=True), strict=True)

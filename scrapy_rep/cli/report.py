@@ -119,7 +119,7 @@ def _report(state: OriginState, file: FetchResult | None, notes: tuple[str, ...]
     return OriginReport(
         origin=state.origin,
         access=state.access or UNKNOWN,
-        status=state.last.status,
+        status=state.entry.last.status,
         details=tuple(_fields(state)),
         file=read_file(file, state.crawl.settings) if file else None,
         standing=state.standing,
@@ -130,8 +130,8 @@ def _report(state: OriginState, file: FetchResult | None, notes: tuple[str, ...]
 
 
 def _fields(state: OriginState) -> Iterator[tuple[str, str]]:
-    yield "URL", printable(state.last.url)
-    yield "last answer", printable(state.last.detail)
+    yield "URL", printable(state.entry.last.url)
+    yield "last answer", printable(state.entry.last.detail)
     yield "for a crawl", state.meaning
     if state.left:
         yield "for another", span(state.left)

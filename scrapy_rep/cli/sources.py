@@ -5,12 +5,11 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
 from ipaddress import ip_address
-from itertools import count
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -178,11 +177,9 @@ class Session:
 
     def get(self, origin: Origin) -> Robots:
         """The robots.txt of *origin*, by a crawl. Raises as :meth:`crawl`."""
-
-        async def work(getter: RobotsGetter) -> Robots:
-            return (await getter.get([origin]))[origin]
-
-        return self.crawl(work)
+        ((_, robots),) = self.get_for([origin.robots_url])
+        assert isinstance(robots, Robots)
+        return robots
 
     def crawl(self, work: Callable[[RobotsGetter], Awaitable[_T]]) -> _T:
         """Return what *work* returns, which can get many robots.txt in one crawl.
@@ -205,32 +202,7 @@ class RobotsGetter:
         self._clock = steady()
         self._started = self._clock()
         self._cache = PolicyCache(crawler, RepSettings.read(crawler.settings), self._clock)
-        self._concurrency = max(1, crawler.settings.getint("CONCURRENT_REQUESTS"))
         self._refreshed: set[Origin] = set()
-
-    async def get(
-        self, origins: Iterable[Origin], tell: Callable[[], None] = lambda: None
-    ) -> dict[Origin, Robots]:
-        """The robots.txt of each of *origins*; *tell* is called after each.
-
-        As many are fetched at a time as CONCURRENT_REQUESTS allows.
-        """
-        found: dict[Origin, Robots] = {}
-        waiting = iter(dict.fromkeys(origins))
-
-        async def worker() -> None:
-            for origin in waiting:
-                found[origin] = await self._get(origin)
-                tell()
-
-        workers = [deferred_from_coro(worker()) for _ in range(self._concurrency)]
-        outcomes: list[tuple[bool, Any]] = await maybe_deferred_to_future(
-            DeferredList(workers, consumeErrors=True)
-        )
-        for succeeded, outcome in outcomes:
-            if not succeeded:
-                outcome.raiseException()
-        return found
 
     async def get_for(
         self, urls: Sequence[str], tell: Callable[[int, int], None] = lambda done, total: None
@@ -238,12 +210,22 @@ class RobotsGetter:
         """Each of *urls* with the robots.txt that applies to it, or the verdict if none does.
 
         *tell* is called after each robots.txt with how many are there, and how many will be.
+        As many are fetched at a time as CONCURRENT_REQUESTS allows.
         """
-        origins = [(url, origin_or_verdict(url)) for url in urls]
-        wanted = {origin for _, origin in origins if isinstance(origin, Origin)}
-        done = count(1)
-        found = await self.get(wanted, lambda: tell(next(done), len(wanted)))
-        return [(url, found[o] if isinstance(o, Origin) else o) for url, o in origins]
+        by_url = [(url, origin_or_verdict(url)) for url in urls]
+        origins = {origin for _, origin in by_url if isinstance(origin, Origin)}
+        found: dict[Origin, Robots] = {}
+
+        async def get(origin: Origin) -> None:
+            found[origin] = await self._get(origin)
+            tell(len(found), len(origins))
+
+        gets = DeferredList([deferred_from_coro(get(each)) for each in origins], consumeErrors=True)
+        outcomes: list[tuple[bool, Any]] = await maybe_deferred_to_future(gets)
+        for succeeded, outcome in outcomes:
+            if not succeeded:
+                outcome.raiseException()
+        return [(url, found[o] if isinstance(o, Origin) else o) for url, o in by_url]
 
     async def _get(self, origin: Origin) -> Robots:
         request = Request(origin.robots_url)

@@ -149,11 +149,6 @@ class OriginState:
         return self.evaluation.access.value if self.evaluation.access else None
 
     @property
-    def last(self) -> FetchResult:
-        """The result of the last fetch that did not just confirm the copy."""
-        return self.entry.last
-
-    @property
     def age(self) -> float:
         """Seconds since the copy came or was confirmed; without a copy, since the last attempt."""
         copy = self.entry.copy
@@ -210,7 +205,7 @@ class OriginState:
             "origin": str(self.entry.origin),
             "standing": self.standing,
             "access": self.access,
-            "status": self.last.status,
+            "status": self.entry.last.status,
             "age": round(self.age, 3),
             "left": None if self.left is None else round(self.left, 3),
             "bytes": self.size,
