@@ -53,10 +53,7 @@ class Engine:
         self._crawler = crawler
 
     def missing(self) -> list[str]:
-        """The names that this crawl lacks, of those that :mod:`scrapy_rep.engine` uses.
-
-        Of a name in another that is missing, only the other one.
-        """
+        """The names that this crawl lacks; of one in another that is missing, only the other."""
         missing: list[str] = []
         for name in _CONSEQUENCES:
             if name.rpartition(".")[0] not in missing and not self._has(name):
@@ -66,7 +63,7 @@ class Engine:
     def _has(self, name: str) -> bool:
         owner, _, rest = name.partition(".")
         try:
-            attrgetter(rest)(self._engine if owner == "engine" else self._downloader)
+            attrgetter(rest)(self._crawler.engine if owner == "engine" else self._downloader)
         except AttributeError:
             return False
         return True
@@ -77,15 +74,10 @@ class Engine:
         if missing:
             consequences = dict.fromkeys(_CONSEQUENCES[name] for name in missing)
             logger.warning(
-                "Scrapy or its downloader lacks %(names)s: %(consequences)s. The crawl goes on",
+                "Scrapy or its downloader lacks %(names)s: %(consequences)s. The crawl continues.",
                 {"names": ", ".join(missing), "consequences": "; ".join(consequences)},
                 extra={"spider": self._crawler.spider},
             )
-
-    @property
-    def _engine(self) -> Any:
-        """``crawler.engine``, documented; but for ``download_async``, its names are not."""
-        return self._crawler.engine
 
     @property
     def _downloader(self) -> Any:
@@ -97,7 +89,7 @@ class Engine:
     @property
     def _slot(self) -> Any:
         """``engine._slot`` (since 2.14; ``engine.slot`` before): the engine's own requests."""
-        return getattr(self._engine, "_slot", None)
+        return getattr(self._crawler.engine, "_slot", None)
 
     @property
     def is_closing(self) -> bool:
@@ -108,7 +100,7 @@ class Engine:
         signal for it. Without them, the crawl ends when what its requests wait for has come.
         """
         closing = getattr(self._slot, "closing", None)
-        return not getattr(self._engine, "running", True) or bool(closing)
+        return not getattr(self._crawler.engine, "running", True) or bool(closing)
 
     def keep_open(self, seconds: float) -> None:
         """Let the crawl end only after *seconds*.
@@ -194,30 +186,20 @@ class Engine:
         free = getattr(slot, "free_transfer_slots", None)
         return not getattr(slot, "queue", ()) and (free is None or free() > 0)
 
-    def queue_position(self, request: Request) -> int | None:
-        """How many requests are before *request* in its download slot; ``None`` once it is sent.
+    def move_to_front(self, request: Request) -> bool:
+        """Have *request* be the next one of its download slot; whether it waits in its queue.
 
         By ``slot.queue``, pairs of a request and what it waits for. Without it, a request counts
-        as sent as soon as the downloader has it.
+        as sent as soon as the downloader has it, and waits behind the pages that came before.
         """
-        queue = self._queue_of(request)
-        return next((n for n, (queued, _) in enumerate(queue) if queued is request), None)
-
-    def move_to_front(self, request: Request) -> None:
-        """Have *request* be the next one of its download slot, in whose queue it waits.
-
-        Without ``slot.queue``, it waits behind the pages that came before.
-        """
-        position = self.queue_position(request)
-        if position:
-            queue = self._queue_of(request)
-            entry = queue[position]
-            del queue[position]
-            queue.appendleft(entry)
-
-    def _queue_of(self, request: Request) -> deque[tuple[Request, Any]]:
         slot = self._download_slot(request.meta.get("download_slot"))
-        return getattr(slot, "queue", deque())
+        queue: deque[tuple[Request, Any]] = getattr(slot, "queue", deque())
+        entry = next((entry for entry in queue if entry[0] is request), None)
+        if entry is None:
+            return False
+        queue.remove(entry)
+        queue.appendleft(entry)
+        return True
 
     def _download_slot(self, key: str | None) -> Any:
         """``downloader.slots`` (older than 2.14): by host, what is sent and what waits there."""

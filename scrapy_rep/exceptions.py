@@ -8,10 +8,9 @@ from scrapy_rep.rep.rules.verdict import Verdict
 
 
 class RobotsForbidden(IgnoreRequest):
-    """A request that robots.txt refuses; arrives at its errback.
+    """robots.txt refuses a request. Raised to the errback of the request.
 
-    :attr:`verdict` says why: which line of which file, or what kept us from
-    knowing.
+    :attr:`verdict` says why: which line of which file, or why there is none.
     """
 
     def __init__(self, verdict: Verdict) -> None:
@@ -23,7 +22,7 @@ class RobotsForbidden(IgnoreRequest):
 
 
 class ConfigurationError(ValueError):
-    """A setting that makes no sense, or settings that contradict each other.
+    """A setting is invalid, or settings contradict each other.
 
     Raised when a crawl starts, never while it runs. The message names the
     setting, the value and what is accepted.
@@ -31,4 +30,4 @@ class ConfigurationError(ValueError):
 
 
 class CrawlStopping(Exception):
-    """The crawl is about to stop, so a robots.txt was not fetched: nothing is known by it."""
+    """A robots.txt was not fetched because the crawl is stopping."""

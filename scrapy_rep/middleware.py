@@ -322,7 +322,6 @@ def _check_alone(crawler: Crawler) -> None:
         if isinstance(middleware, type) and issubclass(middleware, RobotsTxtMiddleware):
             path = global_object_name(middleware)
             raise ConfigurationError(
-                f"{path} and scrapy_rep.RepMiddleware are both enabled, and would obey "
-                f"robots.txt by different rules. Switch one of them off: add "
-                f'"{path}": None to DOWNLOADER_MIDDLEWARES to keep scrapy-rep'
+                f"{path} and scrapy_rep.RepMiddleware are both enabled. Disable one of them. "
+                f'To use scrapy-rep, add "{path}": None to DOWNLOADER_MIDDLEWARES'
             )

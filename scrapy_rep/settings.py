@@ -178,6 +178,22 @@ def _meta_keys(value: object) -> tuple[str, ...]:
     return keys
 
 
+# RFC 9110 §5.6.2, a token; and §5.5, what a value may have in it.
+_HEADER_NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+_HEADER_VALUE = re.compile(r"[\t\x20-\x7e]*")
+
+
+def _headers(value: object) -> dict[str, str | None]:
+    accepted = "accepted: a dict of header names to a text, or None to leave the header out"
+    headers = _dict(value, accepted, '{"X-Region": "eu"}')
+    for name, text in headers.items():
+        if not isinstance(name, str) or not _HEADER_NAME.fullmatch(name):
+            raise ValueError(f"{accepted}; not {name!r}")
+        if text is not None and not (isinstance(text, str) and _HEADER_VALUE.fullmatch(text)):
+            raise ValueError(f"{accepted}; not {name!r}: {text!r}")
+    return dict(headers)
+
+
 # RFC 9651 §3.1.2, the key of a dictionary.
 _LABEL = re.compile(r"[a-z*][a-z0-9_\-.*]*")
 
@@ -191,10 +207,22 @@ def _purposes(value: object) -> tuple[str, ...]:
             raise ValueError(f"accepted: {accepted}")
         if purpose not in KNOWN_PURPOSES:
             logger.warning(
-                "REP_PURPOSES has %(purpose)r, which nobody has defined; known are %(known)s",
+                "REP_PURPOSES contains the undefined purpose %(purpose)r. Defined are: %(known)s.",
                 {"purpose": purpose, "known": known},
             )
     return purposes
+
+
+def _dict(value: object, accepted: str, example: str) -> Mapping[Any, Any]:
+    """*value* as a dict; as Scrapy reads one from the command line, it may be JSON."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            raise ValueError(f"{accepted}; in a string, as JSON: {example}") from None
+    if not isinstance(value, Mapping):
+        raise ValueError(accepted)
+    return value
 
 
 # What REP_STATUS_OVERRIDES takes for a status.
@@ -210,18 +238,8 @@ _STATUS = re.compile("[1-9][0-9]{2}")
 
 def _status_overrides(value: object) -> dict[int, Access]:
     accepted = f"accepted: a dict of HTTP status to one of {', '.join(_OVERRIDES)}"
-    if isinstance(value, str):
-        # As Scrapy reads dicts from the command line: JSON, whose keys are strings.
-        try:
-            value = json.loads(value)
-        except ValueError:
-            raise ValueError(
-                f'{accepted}; in a string, as JSON: {{"429": "unreachable"}}'
-            ) from None
-    if not isinstance(value, Mapping):
-        raise ValueError(accepted)
     overrides: dict[int, Access] = {}
-    for status, access in value.items():
+    for status, access in _dict(value, accepted, '{"429": "unreachable"}').items():
         known = isinstance(access, str) and access in _OVERRIDES
         if not _STATUS.fullmatch(str(status)) or not known:
             raise ValueError(f"{accepted}; not {status!r}: {access!r}")
@@ -323,6 +341,7 @@ class RepSettings:
     fallback_parser: type[RobotParser] | None = _setting(
         "scrapy.robotstxt.ProtegoRobotParser", _optional(_robot_parser)
     )
+    fetch_headers: Mapping[str, str | None] = _setting({}, _headers)
     fetch_meta_keys: tuple[str, ...] = _setting(
         [
             *("proxy", "bindaddress", "http_user", "http_pass", "http_auth_domain"),

@@ -28,12 +28,12 @@ _TEMPORARY = frozenset({Reason.UNREACHABLE, Reason.VISIT_TIME})
 
 
 class RobotsLinkFilter:
-    """Drops links that are refused, as far as that is known without waiting.
+    """Drops links that robots.txt refuses, if the robots.txt is in memory.
 
-    Called with links, it returns those to keep: such as are allowed, those to
-    origins whose robots.txt is not in memory, and those that are refused for the
-    time being only. Without ``RepMiddleware`` it keeps all. For ``process_links``
-    of a :class:`~scrapy.spiders.Rule`.
+    Call it with links, for example in ``process_links`` of a
+    :class:`~scrapy.spiders.Rule`. It returns the links that are allowed, refused for
+    some time only, or to an origin whose robots.txt is not in memory. Without
+    ``RepMiddleware`` it returns all links.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -55,11 +55,10 @@ class RobotsLinkFilter:
 
 
 class RepSitemapSpider(SitemapSpider):
-    """A :class:`~scrapy.spiders.SitemapSpider` that downloads no robots.txt a second time.
+    """A :class:`~scrapy.spiders.SitemapSpider` that does not download a robots.txt twice.
 
-    What its ``sitemap_urls`` have of robots.txt files is taken from what
-    :class:`~scrapy_rep.RepMiddleware` knows, and so is fetched by its rules, once.
-    All else is as in Scrapy.
+    For each robots.txt in its ``sitemap_urls``, it uses the file that
+    :class:`~scrapy_rep.RepMiddleware` has fetched. Everything else is as in Scrapy.
     """
 
     async def start(self) -> AsyncIterator[Any]:
@@ -72,7 +71,7 @@ class RepSitemapSpider(SitemapSpider):
             policy = await middleware.policy(url)
             if policy.access is Access.UNREACHABLE:
                 logger.warning(
-                    "%(url)s is unreachable (%(detail)s), so its sitemaps are not known",
+                    "Cannot reach %(url)s (%(detail)s). Its sitemaps are not used.",
                     {"url": printable(url), "detail": policy.detail},
                     extra={"spider": self},
                 )
@@ -91,7 +90,7 @@ class RepSitemapSpider(SitemapSpider):
                 yield url
             else:
                 logger.warning(
-                    "%(robots)s names a sitemap that is no URL: %(sitemap)s",
+                    "%(robots)s names a sitemap that is not a URL: %(sitemap)s",
                     {"robots": printable(robots_url), "sitemap": printable(sitemap)},
                     extra={"spider": self},
                 )

@@ -51,19 +51,18 @@ class AgentTokens:
         mine = self._sent_by_default if self._declared is None else self._declared
         if not mine:
             logger.warning(
-                "The User-Agent %(header)r names no crawler: no group of a robots.txt but "
-                'that for everyone ("*") is about this crawl. Say who it is: USER_AGENT = '
-                '"ExampleBot/1.0 (+https://www.example.com/bot.html)", or REP_AGENT_TOKENS = '
-                '["ExampleBot"]',
+                "The User-Agent %(header)r does not name a crawler, so only the * group of a "
+                "robots.txt applies. Set a name, for example USER_AGENT = "
+                '"ExampleBot/1.0 (+https://www.example.com/bot.html)" or REP_AGENT_TOKENS = '
+                '["ExampleBot"].',
                 {"header": self._named or header},
                 extra={"spider": self._spider},
             )
         elif not any(token.lower() in header.lower() for token in mine):
             logger.warning(
-                "The User-Agent that is sent, %(header)r, has none of the product tokens in it "
-                "by which groups of a robots.txt are chosen, %(tokens)s (RFC 9309 §2.2.1: it "
-                "should). Site owners cannot address who they see: put one into USER_AGENT, "
-                'such as "%(token)s/1.0 (+https://www.example.com/bot.html)"',
+                "The User-Agent %(header)r contains no configured product token (%(tokens)s). "
+                "Site owners write rules for the names they see in their logs (RFC 9309 §2.2.1). "
+                'Add the token to USER_AGENT: "%(token)s/1.0 (+https://www.example.com/bot.html)".',
                 {"header": header, "tokens": ", ".join(mine), "token": mine[0]},
                 extra={"spider": self._spider},
             )

@@ -88,7 +88,7 @@ def test_one_warning_names_all_that_are_missing(caplog: pytest.LogCaptureFixture
     assert record.getMessage() == (
         "Scrapy or its downloader lacks downloader.total_concurrency, downloader.active, "
         "downloader.slots: held requests keep their share of CONCURRENT_REQUESTS; robots.txt "
-        "requests wait behind the pages in their download slot. The crawl goes on"
+        "requests wait behind the pages in their download slot. The crawl continues."
     )
 
 
@@ -125,9 +125,10 @@ def test_a_request_goes_to_the_front_of_its_slot() -> None:
     requests = [Request("http://a/", meta={"download_slot": "a"}) for _ in range(3)]
     slot = SimpleNamespace(queue=deque((request, None) for request in requests))
     engine = Engine(scrapys(slots={"a": slot}))
-    assert [engine.queue_position(request) for request in requests] == [0, 1, 2]
-    engine.move_to_front(requests[2])
-    assert [engine.queue_position(request) for request in requests] == [1, 2, 0]
+    for _ in range(2):
+        assert engine.move_to_front(requests[2])
+        assert [request for request, _ in slot.queue] == [requests[2], requests[0], requests[1]]
+    assert not engine.move_to_front(Request("http://a/", meta={"download_slot": "a"}))
     assert not engine.slot_is_free("a")
 
 
@@ -136,8 +137,7 @@ def test_without_slots_every_request_starts_at_once() -> None:
     for slots in (None, {}, {"a": object()}):
         engine = Engine(scrapys(slots=slots))
         assert engine.slot_is_free("a")
-        assert engine.queue_position(request) is None
-        engine.move_to_front(request)
+        assert not engine.move_to_front(request)
 
 
 def test_where_active_requests_are_not_known_all_are() -> None:

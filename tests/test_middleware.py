@@ -22,6 +22,7 @@ from scrapy_rep.holding.returns import HELD_SINCE, RETURNED, Arrival
 from scrapy_rep.policies.download import Download
 from scrapy_rep.rep.decision import Admit, Fetch, Hold, Refuse
 from scrapy_rep.rep.policy import Policy
+from scrapy_rep.settings import RepSettings
 from tests.decision_cases import (
     AGENTS,
     CASES,
@@ -295,8 +296,9 @@ async def test_a_fetch_that_waits_for_its_turn_takes_no_concurrency() -> None:
     middleware._pacing.admit_fetch = lambda request: turn  # noqa: SLF001
     middleware._limit = Limit()  # noqa: SLF001
     request = Request(ORIGIN.robots_url)
-    of_crawl = (middleware._crawler, middleware._limit, middleware._settings)  # noqa: SLF001
-    download = Download(*of_crawl, ORIGIN)
+    crawler = get_crawler(Spider)
+    limit = middleware._limit  # noqa: SLF001
+    download = Download(crawler, limit, RepSettings.read(crawler.settings), ORIGIN)
     waiting = deferred_from_coro(
         middleware._wait_for_turn_of_fetch(request, download)  # noqa: SLF001
     )

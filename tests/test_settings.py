@@ -111,6 +111,13 @@ ACCEPTED: list[tuple[str, Any, str, Any]] = [
     ("REP_FALLBACK_PARSER", None, "fallback_parser", None),
     ("REP_FALLBACK_PARSER", "", "fallback_parser", None),
     ("REP_FALLBACK_PARSER", PythonRobotParser, "fallback_parser", PythonRobotParser),
+    (
+        "REP_FETCH_HEADERS",
+        {"X-A": "1", "Accept": None},
+        "fetch_headers",
+        {"X-A": "1", "Accept": None},
+    ),
+    ("REP_FETCH_HEADERS", '{"X-A": null}', "fetch_headers", {"X-A": None}),
     ("REP_FETCH_META_KEYS", "proxy,bindaddress", "fetch_meta_keys", ("proxy", "bindaddress")),
     ("REP_FETCH_META_KEYS", [], "fetch_meta_keys", ()),
     ("REP_FETCH_TIMEOUT", "2.5", "fetch_timeout", 2.5),
@@ -186,11 +193,11 @@ def test_a_value_that_makes_sense(name: str, value: Any, field: str, expected: A
 
 SECONDS = "accepted: a number of seconds above 0"
 REFUSED: list[tuple[str, Any, str]] = [
-    ("REP_AGENT_TOKENS", "Example Bot", "is no product token"),
-    ("REP_AGENT_TOKENS", ["ExampleBot/1.0"], "is no product token"),
-    ("REP_AGENT_TOKENS", ["*"], "is no product token"),
-    ("REP_AGENT_TOKENS", "a,", "is no product token"),
-    ("REP_AGENT_TOKENS", [1], "is no product token"),
+    ("REP_AGENT_TOKENS", "Example Bot", "is not a valid product token"),
+    ("REP_AGENT_TOKENS", ["ExampleBot/1.0"], "is not a valid product token"),
+    ("REP_AGENT_TOKENS", ["*"], "is not a valid product token"),
+    ("REP_AGENT_TOKENS", "a,", "is not a valid product token"),
+    ("REP_AGENT_TOKENS", [1], "is not a valid product token"),
     ("REP_AGENT_TOKENS", 1, "accepted: one product token or a list of them"),
     (
         "REP_COMPARE_FEED",
@@ -227,6 +234,11 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("REP_FALLBACK_PARSER", "scrapy.Spider", "accepted: the import path of a subclass"),
     ("REP_FALLBACK_PARSER", 1, "accepted: the import path of a subclass"),
     ("ROBOTSTXT_PARSER", "protego.Protego", "accepted: the import path of a subclass"),
+    ("REP_FETCH_HEADERS", ["X-A"], "accepted: a dict of header names to a text, or None"),
+    ("REP_FETCH_HEADERS", "X-A=1", 'in a string, as JSON: {"X-Region": "eu"}'),
+    ("REP_FETCH_HEADERS", {"X A": "1"}, "not 'X A'"),
+    ("REP_FETCH_HEADERS", {"X-A": 1}, "not 'X-A': 1"),
+    ("REP_FETCH_HEADERS", {"X-A": "1\r\n2"}, "not 'X-A': '1\\r\\n2'"),
     ("REP_FETCH_META_KEYS", 1, "accepted: a list of names of request meta keys"),
     ("REP_FETCH_META_KEYS", [1], "accepted: a list of names of request meta keys"),
     *(
@@ -351,7 +363,7 @@ def test_a_feed_needs_a_storage(storages: dict[str, Any], says: str) -> None:
 
 
 def test_tokens_are_refused_on_their_own_too() -> None:
-    with pytest.raises(ValueError, match="'a b' is no product token"):
+    with pytest.raises(ValueError, match="'a b' is not a valid product token"):
         tokens(["a b"])
 
 

@@ -142,15 +142,15 @@ def test_a_spiders_token_that_no_group_can_name_stops_the_start(value: object) -
 def test_a_requests_token_that_no_group_can_name_is_refused() -> None:
     with pytest.raises(
         ValueError,
-        match=r"^request\.meta\['robots_agent_tokens'\] = 'Example Bot': .* is no product token",
+        match=r"^request\.meta\['robots_agent_tokens'\] = 'Example Bot': .* is not a valid product",
     ):
         tokens_of(request({"robots_agent_tokens": "Example Bot"}))
 
 
 # -- what servers can tell from the User-Agent ---------------------------------------
 
-UNSEEN = "has none of the product tokens in it"
-NAMELESS = "names no crawler"
+UNSEEN = "contains no configured product token"
+NAMELESS = "does not name a crawler"
 
 
 @pytest.mark.clause("Koster 1996 3.2.1-4", "RFC 9309 2.2.1-2")

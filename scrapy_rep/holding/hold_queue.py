@@ -252,8 +252,8 @@ class HoldQueue:
             return
         self._next_line = now + _NEXT_LINE
         logger.info(
-            "requests waiting for a robots.txt or their turn: %(requests)d (origins: %(origins)d; "
-            "for longest, %(seconds).0f s: %(slowest)s)",
+            "Requests held for a robots.txt or their turn: %(requests)d "
+            "(origins: %(origins)d; longest: %(seconds).0f s, %(slowest)s)",
             {
                 "requests": len(self._queue),
                 "origins": len(self._of_origin),

@@ -82,7 +82,7 @@ class Observers:
             return
         self._failed.add(id(observer))
         logger.error(
-            "%(observer)s failed (%(error)s), and may not see all that happens. The crawl goes on",
+            "%(observer)s failed (%(error)s) and may miss events. The crawl continues.",
             {
                 "observer": global_object_name(type(observer)),
                 "error": printable(f"{type(error).__name__}: {error}"),

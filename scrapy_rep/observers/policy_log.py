@@ -26,12 +26,14 @@ logger = logging.getLogger(__name__)
 # How an HTML page begins, where a robots.txt was asked for.
 _HTML_STARTS = (b"<!doctype html", b"<html", b"<head")
 
-_COPY_IN_USE = "what was known before goes on being used"
-_GIVEN_UP = "so it has been for long, and it counts as if there were none"
+_COPY_IN_USE = "The cached robots.txt stays in use"
+_GIVEN_UP = (
+    "It has been unreachable for longer than REP_UNREACHABLE_GRACE, so all pages are allowed"
+)
 _REFUSED = {
-    WhenUnreachable.DISALLOW: "pages of this origin are refused",
-    WhenUnreachable.DEFER: "requests for pages of this origin are kept",
-    WhenUnreachable.ALLOW: "pages of this origin are let through all the same",
+    WhenUnreachable.DISALLOW: "All pages of this origin are refused",
+    WhenUnreachable.DEFER: "Requests for this origin are held",
+    WhenUnreachable.ALLOW: "All pages of this origin are allowed (REP_UNREACHABLE)",
 }
 
 
@@ -64,15 +66,15 @@ class PolicyLog:
         if entry.outage is not None:
             self._tell_outage(policy, is_new=before is None or before.outage is None)
         elif before is not None and before.outage is not None:
-            self._log(logging.INFO, "%(url)s can be reached again", policy.origin)
+            self._log(logging.INFO, "Reached %(url)s again", policy.origin)
 
     def _tell_outage(self, policy: Policy, *, is_new: bool) -> None:
         outage = policy.entry.outage
         assert outage is not None
         self._log(
             logging.WARNING if is_new else logging.DEBUG,
-            "%(url)s is unreachable (%(detail)s): %(so)s. It is asked again when %(delay).0f s "
-            "are over and a page of the origin is asked for",
+            "Cannot reach %(url)s (%(detail)s). %(so)s until the next attempt, with the first "
+            "request after %(delay).0f s.",
             policy.origin,
             detail=outage.result.detail,
             so=self._consequence(policy),
@@ -92,8 +94,8 @@ class PolicyLog:
             now = self._clock()
             self._log(
                 logging.WARNING,
-                "%(url)s was unreachable when it was asked last, %(age).0f s ago (%(detail)s): "
-                "%(so)s for another %(left).0f s",
+                "Could not reach %(url)s %(age).0f s ago (%(detail)s). %(so)s until the next "
+                "attempt, with the first request after %(left).0f s.",
                 policy.origin,
                 age=now - policy.fetched_at,
                 detail=policy.detail,
@@ -107,7 +109,7 @@ class PolicyLog:
             self._count("truncated_count")
             self._log(
                 logging.INFO,
-                "%(url)s has more than %(size)d bytes; the rest is ignored (REP_MAX_SIZE)",
+                "%(url)s has more than %(size)d bytes. The rest is ignored (REP_MAX_SIZE).",
                 origin,
                 size=self._settings.max_size,
             )
@@ -115,14 +117,15 @@ class PolicyLog:
             self._count("html_count")
             self._log(
                 logging.WARNING,
-                "%(url)s is answered with an HTML page; lines in it that are no rules are ignored",
+                "%(url)s is an HTML page. All pages of this origin are allowed, unless the page "
+                "contains lines that are rules.",
                 origin,
             )
 
     def on_exception(self, origin: Origin, error: Exception) -> None:
         """A fetch failed with *error*, which code outside of Scrapy raised: a bug, perhaps."""
         logger.debug(
-            "The exception of the request for %(url)s",
+            "The robots.txt request %(url)s raised an exception",
             {"url": printable(origin.robots_url)},
             exc_info=error,
             extra={"spider": self._crawler.spider},
@@ -131,7 +134,8 @@ class PolicyLog:
     def on_bug(self, origin: Origin) -> None:
         """The exception that is being handled is a bug of ours."""
         logger.exception(
-            "Failed to get the robots.txt of %(origin)s, its pages are refused for now",
+            "Cannot get the robots.txt of %(origin)s because of a bug in scrapy-rep. All its pages "
+            "are refused until the next attempt. Please report this traceback.",
             {"origin": printable(str(origin))},
             extra={"spider": self._crawler.spider},
         )

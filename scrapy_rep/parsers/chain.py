@@ -162,7 +162,9 @@ class CheckedRules:
 
     def _read_with(self, parser: type[RobotParser]) -> ExternalRules | None:
         if cost := too_costly(self._body):
-            self._report_cost(parser, cost)
+            count(self._chain.crawler, "robotstxt/too_costly_count")
+            message = "%(parser)s does not get %(url)s: %(cost)s. The next parser is used."
+            self._warn(message, parser, cost=cost)
             return None
         crawler, dialect = self._chain.crawler, self._chain.dialect
         try:
@@ -178,38 +180,34 @@ class CheckedRules:
         self._rules = self._next()
 
     def _report_failure(self, parser: type[RobotParser], error: Exception, asked: str) -> None:
-        name = global_object_name(parser)
-        count(self._chain.crawler, f"robotstxt/parser_error_count/{name}")
-        logger.warning(
-            "%(parser)s failed on %(url)s (%(error)s) when %(asked)s; another parser is asked, "
-            "or the origin refused. Please report this to the parser's authors, with the "
-            "file (%(size)d bytes, SHA-256 %(digest)s), REP_DIALECT (%(dialect)s) and "
-            "versions (%(versions)s).",
-            {
-                "parser": name,
-                "url": printable(self._origin.robots_url),
-                "error": printable(f"{type(error).__name__}: {error}"),
-                "asked": printable(asked),
-                "size": len(self._body),
-                "digest": sha256(self._body).hexdigest(),
-                "dialect": self._chain.dialect.name,
-                "versions": ", ".join(f"{name} {_version(name)}" for name in _VERSIONS),
-            },
-            exc_info=error,
-            extra={"spider": self._chain.crawler.spider},
+        count(self._chain.crawler, f"robotstxt/parser_error_count/{global_object_name(parser)}")
+        self._warn(
+            "%(parser)s failed on %(url)s (%(error)s) when %(asked)s. The next parser is used; "
+            "without one, all pages of this origin are refused. Please report this to the "
+            "parser's authors, with the file (%(size)d bytes, SHA-256 %(digest)s), REP_DIALECT "
+            "(%(dialect)s) and versions (%(versions)s).",
+            parser,
+            error,
+            error=printable(f"{type(error).__name__}: {error}"),
+            asked=printable(asked),
+            size=len(self._body),
+            digest=sha256(self._body).hexdigest(),
+            dialect=self._chain.dialect.name,
+            versions=", ".join(f"{name} {_version(name)}" for name in _VERSIONS),
         )
 
-    def _report_cost(self, parser: type[RobotParser], cost: str) -> None:
-        count(self._chain.crawler, "robotstxt/too_costly_count")
-        logger.warning(
-            "%(parser)s is not asked about %(url)s: %(cost)s",
-            {
-                "parser": global_object_name(parser),
-                "url": printable(self._origin.robots_url),
-                "cost": cost,
-            },
-            extra={"spider": self._chain.crawler.spider},
-        )
+    def _warn(
+        self,
+        message: str,
+        parser: type[RobotParser],
+        exception: Exception | None = None,
+        /,
+        **values: object,
+    ) -> None:
+        values["parser"] = global_object_name(parser)
+        values["url"] = printable(self._origin.robots_url)
+        extra = {"spider": self._chain.crawler.spider}
+        logger.warning(message, values, exc_info=exception, extra=extra)
 
 
 class Unreadable:

@@ -59,6 +59,9 @@ _BY_FILE = (Reason.NO_RULE, Reason.RULE, Reason.NO_GROUP, Reason.OTHER_PARSER)
 Outcome = Literal["agree", "stricter", "looser", "error", "skipped"]
 
 
+_ANSWER = {True: "allowed", False: "disallowed"}
+
+
 class _File(NamedTuple):
     """What each parser makes of one robots.txt, or what comes of asking it; in their order."""
 
@@ -176,20 +179,16 @@ class ShadowParsers:
             self._recorder.compared(difference.policy, difference.disagreement(known_class))
 
     def _log_difference(self, difference: Difference) -> None:
-        theirs: Verdict | str = difference.theirs
-        if difference.theirs.reason is Reason.OTHER_PARSER:
+        theirs = difference.theirs
+        values = {
+            "url": printable(difference.url),
+            "ours": difference.ours,
+            "parser": difference.parser,
             # Such a parser names no reason.
-            theirs = "allowed" if difference.theirs.allowed else "disallowed"
-        logger.info(
-            "%(url)s is %(ours)s; by %(parser)s it is %(theirs)s",
-            {
-                "url": printable(difference.url),
-                "ours": difference.ours,
-                "parser": difference.parser,
-                "theirs": theirs,
-            },
-            extra={"spider": self._crawler.spider},
-        )
+            "theirs": _ANSWER[theirs.allowed] if theirs.reason is Reason.OTHER_PARSER else theirs,
+        }
+        extra = {"spider": self._crawler.spider}
+        logger.info("%(url)s is %(ours)s. %(parser)s disagrees: %(theirs)s.", values, extra=extra)
 
     def _class_of(self, difference: Difference) -> str | None:
         """On which known point of the standard the parsers differ, if it is one.
@@ -211,7 +210,8 @@ class ShadowParsers:
             return
         self._reported[name, origin] = None
         logger.warning(
-            "%(parser)s failed on %(url)s (%(error)s): it has no second opinion",
+            "%(parser)s failed on %(url)s (%(error)s). Its verdicts on this origin are not "
+            "compared.",
             {
                 "parser": name,
                 "url": printable(origin.robots_url),

@@ -11,9 +11,7 @@ import sys
 import zlib
 from collections.abc import Callable, Sequence
 
-
-class BrokenBody(Exception):
-    """A body that is not what its Content-Encoding says, or ends too early."""
+from scrapy_rep.policies.errors import FetchFailed
 
 
 def decompress(body: bytes, encodings: Sequence[str], limit: int, *, cut: bool) -> bytes:
@@ -21,7 +19,7 @@ def decompress(body: bytes, encodings: Sequence[str], limit: int, *, cut: bool) 
 
     *encodings* are those of the Content-Encoding header, in its order. *cut*
     says that *body* is only the start of what was sent. Raises
-    :exc:`BrokenBody` where it cannot be undone.
+    :exc:`FetchFailed` where it cannot be undone.
     """
     if not body:
         # Nothing is nothing in every encoding; servers label it all the same.
@@ -32,14 +30,14 @@ def decompress(body: bytes, encodings: Sequence[str], limit: int, *, cut: bool) 
             continue
         decode = _DECODERS.get(name)
         if decode is None:
-            raise BrokenBody(f"unknown Content-Encoding {name!r}")
+            raise FetchFailed(f"unknown Content-Encoding {name!r}")
         try:
             body, complete = decode(body, limit)
         except Exception as error:
             # zlib.error, brotli.error, ZstdError, ImportError: each has its own.
-            raise BrokenBody(f"cannot undo Content-Encoding {name!r}: {error}") from error
+            raise FetchFailed(f"cannot undo Content-Encoding {name!r}: {error}") from error
         if not complete and not cut and len(body) < limit:
-            raise BrokenBody(f"the body ends before its Content-Encoding {name!r} does")
+            raise FetchFailed(f"the body ends before its Content-Encoding {name!r} does")
     return body
 
 

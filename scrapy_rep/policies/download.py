@@ -26,7 +26,7 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from scrapy_rep.engine import Engine
-from scrapy_rep.policies.headers import MAX_ENCODING, KeptHeaders, keep
+from scrapy_rep.policies.errors import FetchFailed
 from scrapy_rep.policies.redirects import is_downgrade
 
 if TYPE_CHECKING:
@@ -47,15 +47,6 @@ _DOWNLOAD = "rep_download"
 _QUEUE_POLL = 0.25
 # Seconds after which a handler gives up what nobody waits for any more.
 _HANDLER_GRACE = 1.0
-_ENCODING = ("content-encoding",)
-
-
-class Expired(Exception):
-    """The time for a fetch is over."""
-
-
-class TooManyRequests(Exception):
-    """A middleware repeats the request for one hop again and again."""
 
 
 class Download:
@@ -80,7 +71,7 @@ class Download:
         self._limit = settings.max_size
         self._origin = origin
         self._clock = clock
-        self._left = settings.fetch_timeout
+        self._left = self._seconds = settings.fetch_timeout
         self._counted_since: float | None = None
         self._timer: CallLaterResult | None = None
         # From when the downloader has it until it leaves: never longer than it counts
@@ -94,15 +85,14 @@ class Download:
         self._admitted = self._sent = 0
         self._received = 0
         #: The Content-Encoding that the body of the last answer came with.
-        self.encoding = KeptHeaders(())
+        self.encoding = b""
         #: Whether that body is only the start of what was sent.
         self.is_cut = False
 
     async def run(self, request: Request) -> Response:
         """Download *request*, for the next hop.
 
-        Raises what the engine raises, :exc:`Expired`, :exc:`TooManyRequests` or what
-        :meth:`give_up` is told.
+        Raises what the engine raises, or what :meth:`give_up` is told.
         """
         if self._given_up is not None:
             raise self._given_up
@@ -146,7 +136,8 @@ class Download:
         self.stop_clock()
         if not self._outcome.called:
             self._counted_since = self._clock()
-            self._timer = call_later(max(self._left, 0.0), self.give_up, Expired())
+            expired = FetchFailed(f"no answer within {self._seconds:g} s")
+            self._timer = call_later(max(self._left, 0.0), self.give_up, expired)
 
     def stop_clock(self) -> None:
         """Count no time until the clock is started again."""
@@ -177,13 +168,13 @@ class Download:
 
     def _check_number(self, requests: int) -> None:
         if requests > MAX_REQUESTS and self._given_up is None:
-            self.give_up(TooManyRequests(f"a middleware repeats it after {MAX_REQUESTS} requests"))
+            self.give_up(FetchFailed(f"a middleware repeats it after {MAX_REQUESTS} requests"))
 
     def on_queued(self, request: Request) -> None:
         """*request* has been put into the queue of its download slot."""
         self._received = 0
         self.is_cut = False
-        self.encoding = KeptHeaders(())
+        self.encoding = b""
         self._permit.close()
         self._sent += 1
         self._check_number(self._sent)
@@ -198,13 +189,11 @@ class Download:
         self._timer = call_later(0, self._look_whether_queued, request)
 
     def _look_whether_queued(self, request: Request) -> None:
-        engine = Engine(self._crawler)
-        if engine.queue_position(request) is None:
-            self.start_clock()
-            return
         # Before the pages of its host, which may wait for it, or for hours.
-        engine.move_to_front(request)
-        self._timer = call_later(_QUEUE_POLL, self._look_whether_queued, request)
+        if Engine(self._crawler).move_to_front(request):
+            self._timer = call_later(_QUEUE_POLL, self._look_whether_queued, request)
+        else:
+            self.start_clock()
 
     def on_left_downloader(self) -> None:
         """Its request is about to be over."""
@@ -231,7 +220,7 @@ class Download:
         HttpCompressionMiddleware undoes what this header says without a limit
         that would leave us a body; without the header, it leaves it to us.
         """
-        self.encoding = keep(response.headers.getlist, _ENCODING, MAX_ENCODING)
+        self.encoding = b",".join(response.headers.getlist("Content-Encoding"))
         response.headers.pop("Content-Encoding", None)
 
 

@@ -9,6 +9,10 @@ import traceback
 _OURS = frozenset({"scrapy_rep", "scrapy", "twisted"}) | sys.stdlib_module_names
 
 
+class FetchFailed(Exception):
+    """A bound of ours ended a fetch, or its answer cannot be read. The text is for people."""
+
+
 def describe(error: Exception) -> str:
     """*error* and, if code of a project or of another package raised it, where that is."""
     place = raised_in(error)

@@ -16,11 +16,11 @@ from scrapy.http.request import NO_CALLBACK
 from scrapy_rep.engine import Engine
 from scrapy_rep.exceptions import CrawlStopping
 from scrapy_rep.observers.stats import count
-from scrapy_rep.policies.decompress import BrokenBody, decompress
-from scrapy_rep.policies.download import Download, Expired, TooManyRequests, connect_downloads
-from scrapy_rep.policies.errors import describe, raised_in
+from scrapy_rep.policies.decompress import decompress
+from scrapy_rep.policies.download import Download, connect_downloads
+from scrapy_rep.policies.errors import FetchFailed, describe, raised_in
 from scrapy_rep.policies.fetch_limiter import FetchLimiter
-from scrapy_rep.policies.headers import LOCATION, MAX_ENCODING, keep
+from scrapy_rep.policies.headers import LOCATION, keep
 from scrapy_rep.policies.redirects import may_authenticate, next_hop
 from scrapy_rep.rep.caching.access import Failure, FetchResult, Headers
 from scrapy_rep.rep.caching.cache_entry import CacheEntry
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from scrapy_rep.holding.concurrency import ConcurrencyLimit
     from scrapy_rep.observers.policy_log import PolicyLog
     from scrapy_rep.settings import RepSettings
+
+# Bytes of Content-Encoding that are read.
+_MAX_ENCODING = 1024
 
 # Meta keys that say who we are to a server.
 _CREDENTIALS = ("http_user", "http_pass", "ftp_user", "ftp_password")
@@ -109,12 +112,10 @@ class RobotsTxtFetcher:
 
     def _failed(self, origin: Origin, error: Exception) -> str:
         """Count and log *error*, with which a fetch ended; what to tell people of it."""
-        if isinstance(error, Expired):
-            return f"no answer within {self._settings.fetch_timeout:g} s"
+        if isinstance(error, FetchFailed):
+            return printable(str(error))
         if not isinstance(error, IgnoreRequest):
             count(self._crawler, f"robotstxt/exception_count/{type(error)}")
-        if isinstance(error, (BrokenBody, TooManyRequests)):
-            return printable(str(error))
         if raised_in(error) is not None:
             self._log.on_exception(origin, error)
         return printable(describe(error))
@@ -165,10 +166,10 @@ class RobotsTxtFetcher:
         if not 200 <= response.status < 300:
             return b"", False
         if "dataloss" in response.flags:
-            raise BrokenBody("the connection ended before the body did")
-        if download.encoding.is_cut:
-            raise BrokenBody(f"its Content-Encoding has more than {MAX_ENCODING} bytes")
-        encodings = [one for _, value in download.encoding.fields for one in value.split(",")]
+            raise FetchFailed("the connection ended before the body did")
+        if len(download.encoding) > _MAX_ENCODING:
+            raise FetchFailed(f"its Content-Encoding has more than {_MAX_ENCODING} bytes")
+        encodings = download.encoding.decode("latin-1").split(",")
         # One byte more than is read of it says that there is more.
         limit = self._settings.max_size + 1
         body = decompress(response.body, encodings, limit, cut=download.is_cut)[:limit]
@@ -201,6 +202,7 @@ class RobotsTxtFetcher:
             # and moved the proxy's credentials here.
             meta["_auth_proxy"] = asking.meta["_auth_proxy"]
             headers["Proxy-Authorization"] = asking.headers.get("Proxy-Authorization")
+        headers |= self._settings.fetch_headers
         return Request(url, headers=headers, meta=meta | _META, callback=NO_CALLBACK, priority=1000)
 
 

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 
 from scrapy_rep.rep.caching.freshness import KEPT_HEADERS
 
-#: Bytes of Content-Encoding that are read, and of all other headers together: 8 KiB.
-MAX_ENCODING = 1024
-MAX_OTHERS = 7 * 1024
+#: Bytes of all headers together that are kept.
+MAX_KEPT = 7 * 1024
 # What a line has beside its name and value: a colon, a space and an end.
 _AROUND = 4
 #: Without this one, a redirect leads nowhere: it is read first.
@@ -48,16 +47,17 @@ class KeptHeaders:
         return (*fields, _MOST_RESTRICTIVE) if self.is_cut else fields
 
 
-def keep(lines: Lines, names: Iterable[str] = _NAMES, limit: int = MAX_OTHERS) -> KeptHeaders:
-    """Of the headers with *names*, in this order, the *lines* that fit in *limit* bytes."""
+def keep(lines: Lines) -> KeptHeaders:
+    """Of the headers that are read here, in this order, the *lines* that fit in."""
+    left = MAX_KEPT
     fields = []
     is_cut = False
-    for name in names:
+    for name in _NAMES:
         for value in lines(name):
             size = len(name) + len(value) + _AROUND
-            if size > limit:
+            if size > left:
                 is_cut = True
                 break
-            limit -= size
+            left -= size
             fields.append((name, value.decode("latin-1")))
     return KeptHeaders(tuple(fields), is_cut)

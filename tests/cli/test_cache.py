@@ -82,7 +82,7 @@ def test_a_store_in_memory(tmp_path: Path) -> None:
         ("show", "scrapy robots cache show: error: the following arguments are required: ORIGIN"),
         ("show a.example b.example", "unrecognized argument: 'b.example'"),
         ("list --yes", "unrecognized argument: '--yes'"),
-        ("show mailto://a", "'mailto://a' is no http, https or ftp URL"),
+        ("show mailto://a", "'mailto://a' is not an http, https or ftp URL"),
         ("show https://", "no origin"),
         ("clear", "add --yes"),
         ("list -s REP_STORE=nowhere", "REP_STORE = 'nowhere': accepted: memory; sqlite"),
@@ -418,7 +418,7 @@ def test_refresh_in_a_pipe(server: Server, tmp_path: Path) -> None:
         f"{server.url}: unreachable",
         "  standing  fresh -> outage",
     ]
-    assert f"{server.url}/robots.txt is unreachable (status 503)" in third.stderr
+    assert f"Cannot reach {server.url}/robots.txt (status 503)" in third.stderr
     # No page is requested.
     assert server.site.targets() == ["/robots.txt"] * 3
     (shown,) = from_json(cache(tmp_path, "show", server.url, "--json"))

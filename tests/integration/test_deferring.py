@@ -62,7 +62,7 @@ def test_kept_until_the_site_is_back(servers: LoopbackServers, loop: str, dialec
     # What we wrote on a request is not on what came of it, for others to copy.
     assert [result.outcomes[url]["meta"] for url in paths(one, 5)] == [[]] * 5
     warning, _ = result.our_log()
-    assert "requests for pages of this origin are kept" in warning
+    assert "Requests for this origin are held" in warning
 
 
 @pytest.mark.parametrize("concurrency", [1, 2])

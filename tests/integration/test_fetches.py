@@ -192,6 +192,21 @@ def test_cookies_have_no_part_in_it(servers: LoopbackServers, loop: str) -> None
     assert cookies == [None, None, None, "page=1"]
 
 
+def test_fetch_headers_are_added_and_left_out_for_robots_txt_alone(
+    servers: LoopbackServers, loop: str
+) -> None:
+    one = servers.serve(site(ok()))
+    headers = {"Accept-Encoding": None, "X-Region": "eu", "Accept-Language": "fr"}
+    Job(pages(f"{one.url}/yes"), loop, {"REP_FETCH_HEADERS": headers}).run()
+    robots, page = one.asked
+    assert "accept-encoding" not in robots.headers
+    assert robots.headers["x-region"] == "eu"
+    assert robots.headers["accept-language"] == "fr"
+    assert "accept-encoding" in page.headers
+    assert "x-region" not in page.headers
+    assert page.headers["accept-language"] == "en"
+
+
 def test_download_maxsize_has_no_part_in_it(servers: LoopbackServers, loop: str) -> None:
     one = servers.serve(site(ok(b"# a long comment\n" * 100 + RULES)))
     settings = {"DOWNLOAD_MAXSIZE": 1000, "DOWNLOAD_WARNSIZE": 100}

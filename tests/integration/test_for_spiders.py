@@ -88,7 +88,7 @@ async def test_what_may_be_asked_for(servers: LoopbackServers) -> None:
         assert policy.robots is not None
         fields = [record.field for record in policy.robots.records_for("Other")]
         assert fields == [Field.CRAWL_DELAY, Field.CONTENT_SIGNAL, Field.SITEMAP]
-        with pytest.raises(ValueError, match="is no product token"):
+        with pytest.raises(ValueError, match="is not a valid product token"):
             await ask.allowed(f"{one.url}/", "Example Bot")
 
     crawler = await crawl(script)
@@ -459,5 +459,5 @@ async def test_sitemaps_that_cannot_be_known(
     urls = [f"{one.url}/robots.txt", f"{none.url}/robots.txt"]
     await run(MapSpider, sitemap_urls=urls, fetched=[])
     (warning,) = [record for record in caplog.records if record.name == "scrapy_rep.spiders"]
-    assert "is unreachable (status 503), so its sitemaps are not known" in warning.getMessage()
+    assert "(status 503). Its sitemaps are not used." in warning.getMessage()
     assert one.targets() == none.targets() == ["/robots.txt"]

@@ -287,7 +287,7 @@ def test_a_hostile_body_goes_to_ours_alone(caplog: pytest.LogCaptureFixture) -> 
     # The fallback, Protego, was not asked either.
     assert reading.stats == {"too_costly_count": 2}
     assert len(warnings(caplog)) == 2
-    assert "NeverAsked is not asked about https://example.com/robots.txt" in warnings(caplog)[0]
+    assert "NeverAsked does not get https://example.com/robots.txt" in warnings(caplog)[0]
     assert "100,000 bytes" in warnings(caplog)[0]
 
 

@@ -172,7 +172,7 @@ def test_a_parser_that_raises_when_asked_is_an_error_each_time_and_logged_once(
     assert first.levelname == "WARNING"
     assert first.getMessage() == (
         f"{__name__}.RaisesWhenAsked failed on https://example.com/robots.txt "
-        "(RuntimeError: cannot \\x1b[2J answer): it has no second opinion"
+        "(RuntimeError: cannot \\x1b[2J answer). Its verdicts on this origin are not compared."
     )
     assert "https://other/robots.txt" in second.getMessage()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from twisted.internet.defer import Deferred
 from scrapy_rep.engine import Engine
 from scrapy_rep.exceptions import CrawlStopping
 from scrapy_rep.holding.concurrency import ConcurrencyLimit
+from scrapy_rep.observers.observer import Observers
 from scrapy_rep.policies.cache import PolicyCache
 from scrapy_rep.policies.fetcher import RobotsTxtFetcher
 from scrapy_rep.policies.states import State
@@ -136,6 +138,21 @@ class StoppingLimit(ConcurrencyLimit):
         self.callbacks.append(callback)
 
 
+class Seen:
+    """An observer that keeps what it is told of policies."""
+
+    observes_allowed = False
+
+    def __init__(self) -> None:
+        self.policies: list[tuple[Policy, bool]] = []
+
+    def on_policy(self, policy: Policy, result: FetchResult | None, seconds: float) -> None:
+        self.policies.append((policy, result is not None))
+
+    def on_decision(self, *_: Any) -> None:
+        raise AssertionError
+
+
 class Crawl:
     """A policy cache, and all around it that a test moves."""
 
@@ -145,11 +162,13 @@ class Crawl:
         self.fetches = Fetches()
         self.crawler = get_crawler(Spider, {"REP_STORE": "memory"})
         self.limit = StoppingLimit(self.crawler)
+        self.seen = Seen()
         self.cache = PolicyCache(
             self.crawler,
             RepSettings.read(Settings(settings)),
             self.clock,
             self.limit,
+            Observers(self.crawler, [self.seen]),
             fetcher=self.fetches,
             store=self.store,
         )
@@ -380,6 +399,55 @@ async def test_who_revalidates_waits_for_the_store_and_fetches_whatever_is_known
     assert body_of(came[0]) == REFUSE
 
 
+@pytest_twisted.ensureDeferred
+async def test_who_revalidates_waits_for_the_lookup_that_is_under_way() -> None:
+    one = Crawl()
+    first = one.get()
+    came: list[Policy] = []
+    deferred_from_coro(one.cache.revalidate(ORIGIN, ASKING)).addCallback(came.append)
+    await settled()
+    assert one.fetches.count == 1
+    one.fetches.answer()
+    await settled()
+    assert came == first
+    assert len(came) == 1
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_304_confirms_what_is_known() -> None:
+    one = Crawl()
+    known = entry()
+    assert known.copy is not None
+    result = replace(known.copy.result, headers=(("etag", '"1"'),))
+    one.store.put(replace(known, copy=replace(known.copy, result=result)))
+    one.clock.now += DAY
+    came = one.get()
+    await settled()
+    one.fetches.answer(b"", status=304)
+    await settled()
+    assert body_of(came[0]) == ALLOW
+    assert came[0].fetched_at == NOON + DAY
+
+
+@pytest.mark.parametrize(("user_agent", "fetches"), [("A", 0), ("B", 1), (None, 1)])
+@pytest_twisted.ensureDeferred
+async def test_an_answer_that_varies_holds_for_the_user_agent_of_the_request(
+    user_agent: str | None, fetches: int
+) -> None:
+    one = Crawl()
+    known = entry()
+    assert known.copy is not None
+    result = replace(known.copy.result, headers=(("vary", "User-Agent"),), user_agent="A")
+    one.store.put(replace(known, copy=replace(known.copy, result=result)))
+    headers = {"User-Agent": user_agent} if user_agent else None
+    one.cache.get(ORIGIN, Request(ASKING.url, headers=headers))
+    await settled()
+    assert one.fetches.count == fetches
+    for _ in range(fetches):
+        one.fetches.answer()
+    await settled()
+
+
 # -- time -------------------------------------------------------------------------
 
 
@@ -413,6 +481,17 @@ async def test_an_outage_counts_from_its_end() -> None:
     one.fetches.fail()
     await settled()
     assert came[0].until == NOON + 15 + 60
+
+
+@pytest_twisted.ensureDeferred
+async def test_observers_are_told_of_each_new_policy() -> None:
+    one = Crawl()
+    one.store.put(entry())
+    stored = await one.got()
+    assert one.seen.policies == [(stored, False)]
+    one.clock.now += DAY
+    fetched = await one.fetched()
+    assert one.seen.policies == [(stored, False), (fetched, True)]
 
 
 # -- leases -----------------------------------------------------------------------
@@ -513,6 +592,7 @@ async def test_what_somebody_else_revalidates_is_used_for_as_long_as_a_fetch_may
     await settled()
     assert policy.due
     assert one.fetches.count == 0
+    assert one.stat("store_count") is None
     await MemoryStore.write(one.store, entry(REFUSE, one.clock.now), lease)
     one.clock.now += 19
     assert body_of(await one.got()) == ALLOW
@@ -521,6 +601,19 @@ async def test_what_somebody_else_revalidates_is_used_for_as_long_as_a_fetch_may
     # Looked for again, in the background.
     assert body_of(await one.got()) == REFUSE
     assert one.fetches.count == 0
+
+
+@pytest_twisted.ensureDeferred
+async def test_what_somebody_else_revalidates_is_not_used_beyond_its_lifetime() -> None:
+    one = Crawl(REP_FETCH_TIMEOUT=20)
+    one.store.put(entry())
+    one.clock.now += DAY - 10
+    await MemoryStore.claim(one.store, ORIGIN, 1000)
+    await one.got()
+    await settled()
+    assert one.state() is State.USABLE
+    one.clock.now += 10
+    assert one.state() is State.UNKNOWN
 
 
 # -- memory and store ---------------------------------------------------------------
@@ -562,6 +655,18 @@ async def test_peek_finds_what_may_be_used() -> None:
     assert one.cache.peek("https://other.example/page") is None
     one.clock.now = policy.until
     assert one.cache.peek(ASKING.url) is None
+
+
+@pytest_twisted.ensureDeferred
+async def test_peek_finds_what_may_be_used_on() -> None:
+    one = Crawl()
+    policy = await one.fetched()
+    one.clock.now = policy.until
+    one.stop()
+    assert one.cache.peek(ASKING.url) is None
+    policy = await one.got()
+    assert policy.due
+    assert one.cache.peek(ASKING.url) is policy
 
 
 @pytest.mark.parametrize("by", ["peek", "usable"])

@@ -12,7 +12,8 @@ from typing import Any
 import brotli
 import pytest
 
-from scrapy_rep.policies.decompress import BrokenBody, decompress
+from scrapy_rep.policies.decompress import decompress
+from scrapy_rep.policies.errors import FetchFailed
 
 TEXT = b"User-agent: *\nDisallow: /private\n"
 LIMIT = 1000
@@ -55,7 +56,7 @@ class TestEncodings:
 
     def test_of_a_body_that_ends_too_early_is_broken(self, encoding: str, compress: Any) -> None:
         half = compress(TEXT)[:-5]
-        with pytest.raises(BrokenBody):
+        with pytest.raises(FetchFailed):
             decompress(half, [encoding], LIMIT, cut=False)
 
     def test_of_a_body_that_was_cut_is_undone_as_far_as_it_goes(
@@ -67,7 +68,7 @@ class TestEncodings:
 
     def test_of_something_else_is_broken(self, encoding: str, compress: Any) -> None:
         compress(b"")  # skips where it is not installed
-        with pytest.raises(BrokenBody):
+        with pytest.raises(FetchFailed):
             decompress(b"User-agent: *\n" * 10, [encoding], LIMIT, cut=False)
 
     def test_of_a_bomb_costs_no_more_memory_than_the_limit(
@@ -98,13 +99,13 @@ def test_no_encoding_leaves_the_body_alone(encodings: list[str]) -> None:
 def test_encodings_are_undone_from_the_last_to_the_first() -> None:
     body = gzip.compress(zlib.compress(TEXT))
     assert decompress(body, ["deflate", "gzip"], LIMIT, cut=False) == TEXT
-    with pytest.raises(BrokenBody):
+    with pytest.raises(FetchFailed):
         decompress(body, ["gzip", "deflate"], LIMIT, cut=False)
 
 
 @pytest.mark.parametrize("encoding", ["compress", "rot13", "gzip;q=1", "\x1b[2J"])
 def test_an_unknown_encoding_is_broken(encoding: str) -> None:
-    with pytest.raises(BrokenBody, match="unknown Content-Encoding") as raised:
+    with pytest.raises(FetchFailed, match="unknown Content-Encoding") as raised:
         decompress(TEXT, [encoding], LIMIT, cut=False)
     assert str(raised.value).isprintable()
 
@@ -116,7 +117,7 @@ def test_an_encoding_without_its_library_is_broken(
     monkeypatch.setitem(sys.modules, module, None)
     monkeypatch.setitem(sys.modules, "compression", None)
     monkeypatch.setitem(sys.modules, "backports", None)
-    with pytest.raises(BrokenBody, match=f"cannot undo Content-Encoding '{encoding}'"):
+    with pytest.raises(FetchFailed, match=f"cannot undo Content-Encoding '{encoding}'"):
         decompress(TEXT, [encoding], LIMIT, cut=False)
 
 
@@ -136,11 +137,11 @@ class TestGzipMembers:
         body = gzip.compress(b"a") * 99 + gzip.compress(TEXT)
         assert decompress(body, ["gzip"], LIMIT, cut=False) == b"a" * 99 + TEXT
         # What is in the last one may refuse something.
-        with pytest.raises(BrokenBody, match="more than 100 members"):
+        with pytest.raises(FetchFailed, match="more than 100 members"):
             decompress(gzip.compress(b"a") + body, ["gzip"], LIMIT, cut=False)
 
     def test_the_last_may_not_be_cut_short(self) -> None:
-        with pytest.raises(BrokenBody):
+        with pytest.raises(FetchFailed):
             decompress(
                 gzip.compress(TEXT) * 2 + gzip.compress(TEXT)[:15], ["gzip"], 1000, cut=False
             )
@@ -148,5 +149,5 @@ class TestGzipMembers:
     def test_a_wrong_checksum_is_broken(self) -> None:
         body = bytearray(gzip.compress(TEXT))
         body[-8] ^= 1
-        with pytest.raises(BrokenBody):
+        with pytest.raises(FetchFailed):
             decompress(bytes(body), ["gzip"], LIMIT, cut=False)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import pytest
 import pytest_twisted
 from scrapy import Request
-from scrapy.exceptions import IgnoreRequest
+from scrapy.exceptions import IgnoreRequest, StopDownload
+from scrapy.http import Response
 from scrapy.settings import Settings
 from scrapy.utils.test import get_crawler
 
@@ -25,11 +29,23 @@ class Clock:
         return self.now
 
 
-def download(clock: Clock) -> Download:
+class Limit(ConcurrencyLimit):
+    """Notes what is released; there is no downloader."""
+
+    def __init__(self) -> None:
+        self.notes: list[bool] = []
+
+    @contextmanager
+    def released(self) -> Iterator[None]:
+        self.notes.append(True)
+        yield
+        self.notes.append(False)
+
+
+def download(clock: Clock, limit: ConcurrencyLimit | None = None) -> Download:
     crawler = get_crawler()
-    limit = ConcurrencyLimit.from_crawler(crawler)
     settings = RepSettings.read(Settings({"REP_FETCH_TIMEOUT": 15}))
-    return Download(crawler, limit, settings, Origin.of(URL), clock)
+    return Download(crawler, limit or Limit(), settings, Origin.of(URL), clock)
 
 
 @pytest_twisted.ensureDeferred
@@ -92,3 +108,81 @@ async def test_what_was_given_up_between_two_hops_does_not_go_on() -> None:
     assert request.meta == {}
     with pytest.raises(IgnoreRequest):
         one.admit()
+
+
+# -- what happens to its requests ---------------------------------------------------
+
+
+@pytest_twisted.ensureDeferred
+async def test_no_more_bytes_than_may_be_read() -> None:
+    one = download(Clock())
+    one.on_bytes(512_000)
+    assert not one.is_cut
+    with pytest.raises(StopDownload) as stopped:
+        one.on_bytes(1)
+    # What there is counts.
+    assert not stopped.value.fail
+    assert one.is_cut
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_repeated_request_begins_anew() -> None:
+    one = download(Clock())
+    with pytest.raises(StopDownload):
+        one.on_bytes(512_001)
+    response = Response(URL, headers={"Content-Encoding": ["gzip", "br"]})
+    one.on_response(response)
+    assert one.encoding == b"gzip,br"
+    assert response.headers == {}
+    one.on_queued(Request(URL))
+    assert not one.is_cut
+    assert one.encoding == b""
+    one.on_bytes(512_000)
+    one.stop_clock()
+
+
+@pytest_twisted.ensureDeferred
+async def test_the_rest_of_what_was_given_up_is_not_received() -> None:
+    one = download(Clock())
+    one.give_up(CrawlStopping())
+    with pytest.raises(StopDownload) as stopped:
+        one.on_bytes(1)
+    assert stopped.value.fail
+
+
+@pytest.mark.parametrize(("url", "sent"), [(URL, b"secret"), (URL.replace("https", "http"), None)])
+@pytest_twisted.ensureDeferred
+async def test_credentials_do_not_go_from_https_to_http(url: str, sent: bytes | None) -> None:
+    one = download(Clock())
+    request = Request(url, headers={"Authorization": "secret"})
+    one.on_queued(request)
+    assert request.headers.get("Authorization") == sent
+    one.stop_clock()
+
+
+@pytest_twisted.ensureDeferred
+async def test_time_counts_from_when_a_request_leaves_the_queue_or_the_downloader() -> None:
+    clock = Clock()
+    one = download(clock)
+    one.start_clock()
+    one.on_queued(Request(URL))
+    clock.now += 10
+    assert one.seconds_left == 15
+    one.on_left_downloader()
+    clock.now += 1
+    assert one.seconds_left == 14
+    one.stop_clock()
+
+
+@pytest_twisted.ensureDeferred
+async def test_concurrency_is_released_while_the_downloader_has_a_request() -> None:
+    limit = Limit()
+    one = download(Clock(), limit)
+    one.on_queued(Request(URL))
+    assert limit.notes == [True]
+    one.on_left_downloader()
+    assert limit.notes == [True, False]
+    one.on_queued(Request(URL))
+    one.give_up(CrawlStopping())
+    assert limit.notes == [True, False] * 2
+    one.stop_clock()

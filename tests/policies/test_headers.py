@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from scrapy_rep.policies.headers import MAX_ENCODING, MAX_OTHERS, KeptHeaders, keep
+from scrapy_rep.policies.headers import MAX_KEPT, KeptHeaders, keep
 from scrapy_rep.rep.caching.access import FetchResult
 from scrapy_rep.rep.caching.cache_entry import StoredResponse
 from scrapy_rep.rep.caching.freshness import Bounds, lifetime
@@ -56,14 +56,14 @@ def test_those_that_are_read_are_kept_a_pair_for_each_line() -> None:
 
 @pytest.mark.parametrize("value", [b"max-age=86400, " * 1000, b"a" * 400, b"max-age=1", b""])
 @pytest.mark.parametrize("name", ["cache_control", "etag", "location", "expires", "retry_after"])
-def test_at_most_8_kib_in_all(name: str, value: bytes) -> None:
+def test_at_most_7_kib_in_all(name: str, value: bytes) -> None:
     kept = keep(headers(**{name: [value] * 100_000}, age=[b"1"] * 100_000))
-    assert size(kept) <= 8 * 1024 - MAX_ENCODING
+    assert size(kept) <= 7 * 1024
     assert kept.is_cut
 
 
 def test_what_fits_is_kept_to_the_last_byte() -> None:
-    fits = b"e" * (MAX_OTHERS - len("etag") - len(": \r\n"))
+    fits = b"e" * (MAX_KEPT - len("etag") - len(": \r\n"))
     assert keep(headers(etag=[fits])) == KeptHeaders((("etag", fits.decode()),))
     assert keep(headers(etag=[fits + b"e"])) == KeptHeaders((), is_cut=True)
 
@@ -80,9 +80,3 @@ def test_what_is_cut_never_lives_longer() -> None:
     assert seconds(keep(headers(cache_control=hidden)).caching) == 300
     assert seconds(keep(headers(age=[b"9" * 9000], expires=[b"never"])).caching) == 300
     assert seconds(keep(headers(etag=[b"e" * 9000])).caching) == 300
-
-
-def test_other_names_and_another_limit() -> None:
-    lines = headers(content_encoding=[b"gzip", b"br"], etag=[b"1"])
-    kept = keep(lines, ("content-encoding",), len("content-encoding: gzip\r\n"))
-    assert kept == KeptHeaders((("content-encoding", "gzip"),), is_cut=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from scrapy_rep.policies.memory import PolicyMemory
 from scrapy_rep.policies.reader import PolicyReader
 from scrapy_rep.rep.caching.access import FetchResult
 from scrapy_rep.rep.caching.cache_entry import CacheEntry, StoredResponse
+from scrapy_rep.rep.dialects import Access
 from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.policy import Policy
 from scrapy_rep.rep.rules.verdict import Reason
@@ -21,17 +23,64 @@ from scrapy_rep.settings import RepSettings
 from tests.policy_examples import NOON
 
 ORIGIN = Origin.of("https://example.com/")
+PAGE = "https://example.com/page"
+BODY = b"User-agent: *\nDisallow: /page\n"
 
 
-async def read(body: bytes, **settings: Any) -> Policy:
-    crawler = get_crawler(Spider, settings)
-    read_settings = RepSettings.read(crawler.settings)
-    log = PolicyLog(crawler, read_settings, lambda: NOON)
-    reader = PolicyReader(crawler, read_settings, lambda: NOON, log, PolicyMemory(10))
-    copy = StoredResponse(FetchResult(ORIGIN.robots_url, 200, body), NOON, NOON)
-    policy = await reader.read(CacheEntry(ORIGIN, copy), Request(ORIGIN.robots_url))
-    assert policy is not None
-    return policy
+class Crawl:
+    """What a crawl with *settings* has to read entries."""
+
+    def __init__(self, **settings: Any) -> None:
+        crawler = get_crawler(Spider, settings)
+        read_settings = RepSettings.read(crawler.settings)
+        log = PolicyLog(crawler, read_settings, lambda: NOON)
+        self.memory = PolicyMemory(10)
+        self.reader = PolicyReader(crawler, read_settings, lambda: NOON, log, self.memory)
+
+    async def read(self, body: bytes, status: int = 200, *, cut: bool = False) -> Policy:
+        policy = await self.reader.read(entry(body, status, cut=cut), Request(ORIGIN.robots_url))
+        assert policy is not None
+        self.memory.put(policy)
+        return policy
+
+
+def entry(body: bytes, status: int = 200, *, cut: bool = False) -> CacheEntry:
+    result = FetchResult(ORIGIN.robots_url, status, body, cut=cut)
+    return CacheEntry(ORIGIN, StoredResponse(result, NOON, NOON))
+
+
+@pytest_twisted.ensureDeferred
+async def test_the_same_file_is_not_read_again() -> None:
+    crawl = Crawl()
+    first = await crawl.read(BODY)
+    assert (await crawl.read(BODY)).rules is first.rules
+    assert (await crawl.read(BODY + b"#")).rules is not first.rules
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_file_that_is_cut_is_another_one() -> None:
+    crawl = Crawl()
+    body = BODY.rstrip()
+    assert not (await crawl.read(body)).allowed(PAGE, "x")
+    # Its last line may have been longer.
+    assert (await crawl.read(body, cut=True)).allowed(PAGE, "x")
+
+
+@pytest_twisted.ensureDeferred
+async def test_rules_hold_only_while_there_is_a_file() -> None:
+    crawl = Crawl()
+    policy = await crawl.read(BODY)
+    assert crawl.reader.renewed(policy) == policy
+    gone = crawl.reader.renewed(replace(policy, entry=entry(b"", 404)))
+    assert gone is not None
+    assert (gone.access, gone.rules) == (Access.UNAVAILABLE, None)
+    assert gone.allowed(PAGE, "x")
+
+
+def test_our_own_failure_refuses_whatever_the_settings_say() -> None:
+    policy = Crawl(REP_UNREACHABLE="allow").reader.refusing(ORIGIN)
+    assert not policy.allowed(PAGE, "x")
+    assert policy.until == NOON + 60
 
 
 @pytest.mark.parametrize(("path", "sent_as"), [("/secret;", "/secret"), ("/secret", "")])
@@ -39,7 +88,7 @@ async def read(body: bytes, **settings: Any) -> Policy:
 async def test_content_usage_is_about_the_url_that_is_sent(path: str, sent_as: str) -> None:
     # Scrapy's default handler drops empty parameters.
     body = b"User-agent: *\nContent-Usage: /secret$ train-ai=n\n"
-    policy = await read(body, REP_PURPOSES=["ai-train"])
+    policy = await Crawl(REP_PURPOSES=["ai-train"]).read(body)
     url = f"https://example.com{path}"
     assert policy.allowed(url, "x")
     verdict = policy.objection(url, "x", NOON)

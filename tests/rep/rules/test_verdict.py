@@ -106,7 +106,9 @@ def test_there_is_a_sentence_for_every_reason(reason: Reason) -> None:
         *(
             (
                 url,
-                Verdict(False, Reason.INVALID_URL, detail=f"{url!r} is no http, https or ftp URL"),
+                Verdict(
+                    False, Reason.INVALID_URL, detail=f"{url!r} is not an http, https or ftp URL"
+                ),
             )
             for url in ("localhost:8000/page", "mailto:a@example.com", "/a:b")
         ),
