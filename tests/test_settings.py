@@ -293,6 +293,17 @@ def test_a_value_that_makes_none_is_refused_with_name_value_and_what_is_accepted
     assert accepted in str(raised.value)
 
 
+def test_no_traceback_hides_the_message() -> None:
+    with pytest.raises(ConfigurationError) as raised:
+        read(REP_MAX_WAIT="soon")
+    # As asyncio hands it to the logger, which writes what a crawl did not start for.
+    error = raised.value
+    shown = traceback.format_exception(type(error), error, error.__traceback__)
+    assert shown == [
+        f"scrapy_rep.exceptions.ConfigurationError: REP_MAX_WAIT = 'soon': {SECONDS}\n"
+    ]
+
+
 def test_every_setting_has_a_case_above() -> None:
     assert set(DEFAULTS) <= {name for name, *_ in ACCEPTED}
     assert set(DEFAULTS) <= {name for name, *_ in REFUSED}

@@ -1,7 +1,7 @@
 """Change what decides in thousands of ways, and say which changes no test notices.
 
 That is ``scrapy_rep/rep/``, and the parts of the Scrapy side that do no I/O: the states of
-the policy cache and of the throttle, redirects, headers and the policies in memory.
+the policy cache and of the throttle, redirects, headers, policies in memory, held requests.
 
 ``python -m tests.mutation`` is for all files, ``python -m tests.mutation lines urls`` for
 some. mutmut makes the changes, as functions beside those of the package, in a copy of it
@@ -36,12 +36,15 @@ _FILES = [
     *(Path("scrapy_rep", "policies", f"{name}.py") for name in ("states", "memory", "redirects")),
     Path("scrapy_rep", "policies", "headers.py"),
     Path("scrapy_rep", "throttling", "throttle.py"),
+    # Not returns.py: signals look at the arguments of what they call, which mutmut hides.
+    *(Path("scrapy_rep", "holding", f"{name}.py") for name in ("concurrency", "hold_queue")),
 ]
 # Their tests need neither a crawl nor a reactor.
 _TESTS = ["tests/rep", "tests/throttling/test_throttle.py"]
 _TESTS += [
     f"tests/policies/test_{name}.py" for name in ("states", "memory", "redirects", "headers")
 ]
+_TESTS += [f"tests/holding/test_{name}.py" for name in ("concurrency", "hold_queue")]
 # Standard error itself is not captured: what it is told is how far this is.
 _PYTEST = ["-o", "addopts=--import-mode=importlib --strict-markers --capture=sys"]
 _PYTEST += ["-p", "no:cacheprovider", "-p", "no:twisted", "-q", "--tb=no"]

@@ -166,3 +166,10 @@ def test_of_many_names_the_first_are_shown() -> None:
         text = str(Verdict(False, Reason.RULE, rule=rule, group=group))
         assert "(line 99, group b0, b1, b2, b3, b4, b5, b6, b7, b8" in text
         assert text.partition(" of robots.txt")[0].endswith(end)
+
+
+def test_a_verdict_about_another_url_that_may_be_sent_says_so() -> None:
+    sent_as = "https://a.example/\x1b"
+    text = str(Verdict(False, Reason.UNREADABLE, sent_as=sent_as))
+    assert text.endswith(r"; it may be sent as https://a.example/\x1b")
+    assert "sent as" not in str(Verdict(False, Reason.UNREADABLE))
