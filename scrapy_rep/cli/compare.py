@@ -347,7 +347,7 @@ def _rows(
 
 
 def _show(rows: list[_Row], names: list[str], printer: Printer, session: Session) -> None:
-    printer.line(f"asked as {session.agent_names}")
+    printer.line(f"product tokens: {session.agent_names}")
     printer.line()
     cells = [[row.said[name].cell if name in row.said else "-" for name in names] for row in rows]
     widths = [max(map(len, column)) for column in zip(names, *cells, strict=True)]

@@ -208,7 +208,7 @@ def _show(fetched: _Fetched, printer: Printer) -> None:
 
 def _fields(fetched: _Fetched) -> Iterator[tuple[str, str]]:
     state, last = fetched.state, fetched.state.entry.last
-    yield "asked as", printable(fetched.user_agent) or "nobody in particular"
+    yield "user agent", printable(fetched.user_agent) or "-"
     yield "answer", printable(last.detail) or f"status {last.status}"
     yield "access", fetched.access.value
     yield "crawls", state.meaning

@@ -165,24 +165,25 @@ class Table:
         """Decide what is shown how wide, and write the titles."""
         width = self._printer.width
         titles = [column.title for column in self._columns]
-        self._widths, self._origin = self._natural([titles, *rows]), ""
+        self._origin = ""
+        natural = self._natural([titles, *rows])
+        self._widths = {n: max(natural[n], column.width) for n, column in enumerate(self._columns)}
+        # The last column is as wide as each row needs it.
+        underlined = max(len(titles[-1]), self._columns[-1].width)
         if width is not None and _total(self._widths) > width:
             self._write_shared(rows)
-            left = self._natural([titles, *rows])
-            self._widths = {number: left[number] for number in self._widths}
+            natural = self._natural([titles, *rows])
+            self._widths = {number: natural[number] for number in self._widths}
             self._fit(rows, width)
+            underlined = len(titles[-1])
         self._write(titles)
-        # The last column is as wide as each row needs it.
         *widths, _ = self._widths.values()
-        last = max(len(titles[-1]), self._columns[-1].width)
-        self._printer.line("  ".join("-" * width for width in [*widths, last]))
+        self._printer.line("  ".join("-" * width for width in [*widths, underlined]))
 
-    def _natural(self, rows: Iterable[Sequence[str]]) -> dict[int, int]:
-        columns = zip(self._columns, zip(*rows, strict=True), strict=True)
-        widths = [
-            max([c.width, *(len(self._shown(cell)) for cell in cells)]) for c, cells in columns
-        ]
-        return dict(enumerate(widths))
+    def _natural(self, rows: Iterable[Sequence[str]]) -> list[int]:
+        """How wide each column needs to be."""
+        columns = zip(*rows, strict=True)
+        return [max(len(self._shown(cell)) for cell in cells) for cells in columns]
 
     def _write_shared(self, rows: Sequence[Sequence[str]]) -> None:
         """Write what all *rows* share, and leave it out of them."""
@@ -291,12 +292,12 @@ _BECAUSE = {
     Reason.ROBOTS_TXT_ITSELF: "robots.txt itself",
     Reason.UNAVAILABLE: "unavailable",
     Reason.UNREACHABLE: "unreachable",
-    Reason.DISALLOWED: "its answer refuses all",
-    Reason.OTHER_PARSER: "by another parser",
+    Reason.DISALLOWED: "the answer refuses all",
+    Reason.OTHER_PARSER: "decided by another parser",
     Reason.UNREADABLE: "no parser can read it",
-    Reason.INVALID_URL: "no URL",
+    Reason.INVALID_URL: "invalid URL",
     Reason.OTHER_SCHEME: "no robots.txt for this scheme",
-    Reason.VISIT_TIME: "visits at other times",
+    Reason.VISIT_TIME: "outside of the visit time",
 }
 
 

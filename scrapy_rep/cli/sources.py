@@ -133,7 +133,7 @@ class Session:
     @property
     def agent_names(self) -> str:
         """The product tokens, for people."""
-        return ", ".join(self.agents) or "nobody in particular"
+        return ", ".join(self.agents) or "(no product token)"
 
     def parse(self, body: bytes, *, cut: bool = False, dialect: Dialect | None = None) -> RobotsTxt:
         """Parse *body* as far as a crawl reads it; if it was *cut*, without its last line."""

@@ -40,8 +40,8 @@ _PAGES = {
 }
 _WHILE_UNREACHABLE = {
     WhenUnreachable.DISALLOW: "all pages are refused",
-    WhenUnreachable.DEFER: "requests for pages are kept",
-    WhenUnreachable.ALLOW: "all pages are let through all the same",
+    WhenUnreachable.DEFER: "requests for pages are held",
+    WhenUnreachable.ALLOW: "all pages are allowed",
 }
 
 

@@ -290,7 +290,7 @@ def test_show_as_json(filled: Path) -> None:
 def test_show_an_origin_without_a_copy(filled: Path) -> None:
     done = cache(filled, "show", "refused.example", "-s", "REP_UNREACHABLE=defer")
     assert done.returncode == 0
-    assert "requests for pages are kept" in done.stdout
+    assert "requests for pages are held" in done.stdout
     assert "copy" not in done.stdout
 
 

@@ -165,7 +165,7 @@ def test_directives_that_a_crawl_honours(servers: LoopbackServers, tmp_path: Pat
     assert 'disallowed by "Content-Signal: ai-train=no" (line 3, group *)' in done.stdout
     assert "  by rules    allowed; " in done.stdout
     done = robots(tmp_path, "check", f"{site.url}/a", "-s", "REP_VISIT_TIME=refuse")
-    assert "visits at other times (" in done.stdout
+    assert "outside of the visit time (" in done.stdout
 
 
 @pytest.mark.once
@@ -280,7 +280,7 @@ def test_in_a_terminal(servers: LoopbackServers, tmp_path: Path) -> None:
     assert code == 1
     # What all rows share is written once, and the URL is shortened in its middle.
     assert re.search(rf"for all: group \*, source fetched, age \d+ s, {site.url}\n", shown)
-    assert "\x1b[31mrefused\x1b[0m      2  Disallow: /pr...  /private/" in shown
+    assert "\x1b[31mrefused\x1b[0m     2  Disallow: /pr...  /private/" in shown
     assert re.search(r"/private/a+\.\.\.a+\n", shown)
     assert "\x1b[32mallowed\x1b[0m" in shown
     _, plain = in_a_terminal(tmp_path, "check", *urls, columns="100", NO_COLOR="1")

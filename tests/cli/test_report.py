@@ -70,7 +70,7 @@ def test_the_store_of_the_project(filled: Path) -> None:
     assert page.rows["https://refused.example"]["lines"] is None
     details = page.of("https://outage.example")
     assert details["lines"] == ["User-agent: *", "Disallow: /private/"]
-    assert dict(details["entry"])["for a crawl"].startswith("pages are allowed or refused by")
+    assert dict(details["details"])["for a crawl"].startswith("pages are allowed or refused by")
     assert [what for _, what, _ in details["news"]] == [
         "status 200",
         "unreachable from then on",
