@@ -262,8 +262,9 @@ CACHE = SubcommandGroup(
     "cache",
     "look at and manage the store of robots.txt policies",
     """\
-Looks at and manages the store of robots.txt policies (REP_STORE), even while crawls
-run. Another store: -s REP_STORE=sqlite:///path/of/the.file, or the URL of a Redis.""",
+Looks at and manages the store of robots.txt policies (REP_STORE), even while
+crawls run. Another store: -s REP_STORE=sqlite:///path/of/the.file, or the URL
+of a Redis.""",
     (
         Subcommand(
             "list",
@@ -285,8 +286,8 @@ Exit codes: 0 done, 2 error""",
             "ORIGIN [options]",
             "show the cache entry of one origin",
             """\
-Shows the cache entry of one origin: its robots.txt, how it was answered, when, and
-for how long a crawl uses it.
+Shows the cache entry of one origin: its robots.txt, how it was answered, when,
+and for how long a crawl uses it.
 
 Exit codes: 0 done, 1 not cached, 2 error""",
             _add_origin,

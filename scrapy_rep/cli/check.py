@@ -51,7 +51,8 @@ _CSV = (
 )
 
 _DESCRIPTION = """\
-Shows whether a crawl may request each URL, and which line of robots.txt decides.
+Shows whether a crawl may request each URL, and which line of robots.txt
+decides.
 
 Exit codes: 0 all allowed, 1 some refused, 2 error or robots.txt unreachable"""
 _EXAMPLES = """\

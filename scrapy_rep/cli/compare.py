@@ -53,8 +53,8 @@ _LEAST_URL = 16
 _STYLES = {True: Style.GOOD, False: Style.BAD, None: None}
 
 _DESCRIPTION = """\
-Shows the answers of all dialects and of other parsers for each URL, and why they
-differ. URLs with different answers come first.
+Shows the answers of all dialects and of other parsers for each URL, and why
+they differ. URLs with different answers come first.
 
 Exit codes: 0 all agree, 1 some differ, 2 error or robots.txt unreachable"""
 _EXAMPLES = """\

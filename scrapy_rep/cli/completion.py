@@ -13,8 +13,8 @@ from scrapy_rep.cli.errors import FINE, CommandError
 from scrapy_rep.cli.options import Subcommand
 
 _DESCRIPTION = """\
-Prints a script that completes "scrapy robots", its subcommands and options, and the
-names of Scrapy's own commands. Needs shtab (pip install shtab).
+Prints a script that completes "scrapy robots", its subcommands and options, and
+the names of Scrapy's own commands. Needs shtab (pip install shtab).
 
 Exit codes: 0 done, 2 error"""
 _EXAMPLES = """\

@@ -76,9 +76,9 @@ _SETTINGS: dict[str, Any] = {
 }
 
 _DESCRIPTION = """\
-Starts HTTP servers on this machine whose robots.txt files are good, odd or broken,
-crawls them, and compares what the spider and the servers saw with what is expected.
-Needs no network. Settings of the project and -s have no effect.
+Starts HTTP servers on this machine whose robots.txt files are good, odd or
+broken, crawls them, and compares what the spider and the servers saw with what
+is expected. Needs no network. Settings of the project and -s have no effect.
 
 Exit codes: 0 all as expected, 1 differences (listed), 2 error"""
 _EXAMPLES = """\

@@ -46,8 +46,8 @@ _DECIDED_ELSEWHERE = {
 _SHOWN = (Severity.ERROR, Severity.WARNING)
 
 _DESCRIPTION = """\
-Shows robots.txt line by line: which lines are about us, which rule decides (marked
-with >), which other rules match, and why they lose.
+Shows robots.txt line by line: which lines are about us, which rule decides
+(marked with >), which other rules match, and why they lose.
 
 Exit codes: 0 allowed, 1 refused, 2 error or robots.txt unreachable"""
 _EXAMPLES = """\

@@ -40,10 +40,11 @@ _STYLES = {
 }
 
 _DESCRIPTION = """\
-Fetches the robots.txt of an origin now, and shows how the server answered and what
-that means for a crawl. It neither reads nor changes the store.
+Fetches the robots.txt of an origin now, and shows how the server answered and
+what that means for a crawl. It neither reads nor changes the store.
 
-Exit codes: 0 fetched or not found, 1 the answer refuses all, 2 error or unreachable"""
+Exit codes: 0 fetched or not found, 1 the answer refuses all, 2 error or
+unreachable"""
 _EXAMPLES = """\
   scrapy robots fetch https://example.com
   scrapy robots fetch --body example.com > robots.txt

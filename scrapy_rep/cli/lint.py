@@ -40,11 +40,12 @@ _STYLES = {
 _BAD = (Severity.ERROR, Severity.WARNING)
 
 _DESCRIPTION = """\
-Finds mistakes in a robots.txt: lines that are ignored, rules that match nothing or
-never decide, groups that do not end where they seem to. SOURCE is a URL of the site,
-a file, or - for standard input. A URL is always fetched.
+Finds mistakes in a robots.txt: lines that are ignored, rules that match nothing
+or never decide, groups that do not end where they seem to. SOURCE is a URL of
+the site, a file, or - for standard input. A URL is always fetched.
 
-Exit codes: 0 no errors or warnings, 1 errors or warnings, 2 the file cannot be read"""
+Exit codes: 0 no errors or warnings, 1 errors or warnings, 2 the file cannot be
+read"""
 _EXAMPLES = """\
   scrapy robots lint robots.txt
   scrapy robots lint https://example.com

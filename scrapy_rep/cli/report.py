@@ -23,9 +23,9 @@ from scrapy_rep.settings import RepSettings
 from scrapy_rep.stores.base import Store
 
 _DESCRIPTION = """\
-Writes an HTML page about all origins in the store: their robots.txt files, the mistakes
-in them, and when they were fetched. STORE is a value of REP_STORE or the path of a
-SQLite file (default: the store of the project). Needs Jinja2.
+Writes an HTML page about all origins in the store: their robots.txt files, the
+mistakes in them, and when they were fetched. STORE is a value of REP_STORE or
+the path of a SQLite file (default: the store of the project). Needs Jinja2.
 
 Exit codes: 0 written, 1 the store is empty, 2 error"""
 _EXAMPLES = """\

@@ -15,8 +15,8 @@ from scrapy_rep.cli.sources import Session
 from scrapy_rep.rep.text import printable
 
 _DESCRIPTION = """\
-Prints the sitemaps that a robots.txt names, one per line, each once. It does not
-fetch them. SOURCE is a URL of the site, a file, or - for standard input.
+Prints the sitemaps that a robots.txt names, one per line, each once. It does
+not fetch them. SOURCE is a URL of the site, a file, or - for standard input.
 
 Exit codes: 0 done, 2 robots.txt could not be fetched or read"""
 _EXAMPLES = """\

@@ -115,7 +115,10 @@ def words_of(group: SubcommandGroup) -> Iterator[list[str]]:
 
 
 @pytest.mark.parametrize("words", list(words_of(RobotsCommand().root)), ids=" ".join)
-def test_help(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_help(
+    words: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     assert run_in_process(*words, "--help") == 0
     printed = capsys.readouterr().out
     typed = f"scrapy robots {' '.join(words)}"
@@ -126,7 +129,7 @@ def test_help(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert 2 <= len(examples) <= 3
     assert all(typed in example for example in examples)
     assert lines[-1].startswith("Documentation: ")
-    assert max(map(len, lines)) <= 88
+    assert max(map(len, lines)) <= 80
     assert len(lines) < 50
     # Scrapy makes a heading of every line that ends with a colon.
     headings = {line for line, below in pairwise(lines) if below and set(below) == {"="}}
