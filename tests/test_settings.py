@@ -24,6 +24,7 @@ from scrapy_rep.settings import (
     DEFAULTS,
     FeedSpec,
     PacedBy,
+    PageRuleMode,
     RepSettings,
     VisitTime,
     obeys_robotstxt,
@@ -77,6 +78,11 @@ ACCEPTED: list[tuple[str, Any, str, Any]] = [
     ("REP_AGENT_TOKENS", ["A", "B"], "agent_tokens", ("A", "B")),
     ("REP_AGENT_TOKENS", (), "agent_tokens", ()),
     ("REP_AGENT_TOKENS", "", "agent_tokens", ()),
+    ("REP_ARCHIVE", "archive/", "archive", "archive/"),
+    ("REP_ARCHIVE", Path("a"), "archive", "a"),
+    ("REP_ARCHIVE", "None", "archive", None),
+    ("REP_AUDIT", "a.jsonl", "audit", FeedSpec("a.jsonl", FileFeedStorage)),
+    ("REP_AUDIT", None, "audit", None),
     ("REP_COMPARE_FEED", "a.jsonl", "compare_feed", FeedSpec("a.jsonl", FileFeedStorage)),
     ("REP_COMPARE_FEED", Path("a"), "compare_feed", FeedSpec("a", FileFeedStorage)),
     ("REP_COMPARE_FEED", "file:///a", "compare_feed", FeedSpec("file:///a", FileFeedStorage)),
@@ -129,8 +135,16 @@ ACCEPTED: list[tuple[str, Any, str, Any]] = [
     ("REP_MAX_SIZE", 1_000_000, "max_size", 1_000_000),
     ("REP_MAX_WAIT", 60, "max_wait", 60.0),
     ("REP_MAX_FETCHES", "8", "max_fetches", 8),
+    ("REP_HISTORY", 0, "history", 0),
     ("REP_MAX_WAITING", 1, "max_waiting", 1),
     ("REP_MIN_AGE", "1", "min_age", 1.0),
+    ("REP_NOFOLLOW", "ugc,nofollow", "nofollow", frozenset({"ugc", "nofollow"})),
+    ("REP_NOFOLLOW", [], "nofollow", frozenset()),
+    ("REP_PAGE_RULES", "off", "page_rules", PageRuleMode.OFF),
+    ("REP_PAGE_RULES", "annotate", "page_rules", PageRuleMode.ANNOTATE),
+    ("REP_PAGE_RULES", "obey", "page_rules", PageRuleMode.OBEY),
+    ("REP_TDM_FILE", "1", "tdm_file", True),
+    ("REP_TDM_FILE", False, "tdm_file", False),
     ("REP_PACING", None, "pacing", PacedBy.LOCAL),
     ("REP_PACING", "None", "pacing", PacedBy.LOCAL),
     ("REP_PACING", "local", "pacing", PacedBy.LOCAL),
@@ -204,6 +218,9 @@ REFUSED: list[tuple[str, Any, str]] = [
         "gopher://a",
         "accepted: a path, or a URI with a scheme of FEED_STORAGES: ",
     ),
+    ("REP_ARCHIVE", 1, "accepted: the path of a directory"),
+    ("REP_ARCHIVE", "s3://bucket/a", "not a URL"),
+    ("REP_AUDIT", "gopher://a", " gs, s3, stdout"),
     ("REP_COMPARE_FEED", "gopher://a", " gs, s3, stdout"),
     ("REP_COMPARE_FEED", 1, "accepted: a path"),
     ("REP_COMPARE_SAMPLE", 1.01, "accepted: a number from 0 to 1"),
@@ -219,9 +236,14 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("REP_REQUEST_RATE", [], "accepted: True or False"),
     ("REP_VISIT_TIME", True, "accepted: off, wait, refuse"),
     ("REP_VISIT_TIME", None, "accepted: off, wait, refuse"),
+    ("REP_NOFOLLOW", ["noopener"], "accepted: a list of nofollow, ugc, sponsored"),
+    ("REP_NOFOLLOW", 1, "accepted: a list of nofollow, ugc, sponsored"),
+    ("REP_PAGE_RULES", "on", "accepted: off, annotate, obey"),
+    ("REP_PAGE_RULES", True, "accepted: off, annotate, obey"),
+    ("REP_TDM_FILE", "maybe", "accepted: True or False"),
     ("REP_PACING", "shared", "accepted: local, fleet, or None"),
     ("REP_PACING", "fleet", 'set REP_STORE = "redis://host:port/db", or REP_PACING'),
-    ("REP_PURPOSES", 1, "accepted: a list of purposes, such as ai-input, ai-train, search"),
+    ("REP_PURPOSES", 1, "accepted: a list of purposes, such as ai-input, ai-train, "),
     ("REP_CONTENT_USE", "all", "accepted: immediate, reference, full, or None"),
     ("REP_CONTENT_USE", True, "accepted: immediate, reference, full, or None"),
     ("REP_PURPOSES", ["Search"], "accepted: a list of purposes"),
@@ -263,6 +285,7 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("REP_MAX_REDIRECTS", 4, "accepted: an integer, at least 5 (RFC 9309 §2.3.1.2)"),
     ("REP_MAX_SIZE", 511_999, "accepted: an integer, at least 512000 (500 KiB, RFC 9309 §2.5)"),
     ("REP_MAX_FETCHES", 0, "accepted: an integer, at least 1"),
+    ("REP_HISTORY", -1, "accepted: an integer, at least 0"),
     ("REP_MAX_WAITING", 0, "accepted: an integer, at least 1"),
     ("REP_REPORT", 1, "accepted: the path of a file"),
     ("REP_REPORT", "s3://bucket/robots.html", "no URL"),
@@ -435,3 +458,10 @@ def test_an_unknown_way_to_check_certificates_is_a_mistake_in_the_settings() -> 
 def test_values_without_passwords_are_shown_whole() -> None:
     with pytest.raises(ConfigurationError, match="REP_STORE = 'sqlite:///some/folder/': names no"):
         read(REP_STORE="sqlite:///some/folder/")
+
+
+def test_page_rules_need_their_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scrapy_rep.settings.find_spec", lambda name: None)
+    assert read().page_rules is PageRuleMode.OFF
+    with pytest.raises(ConfigurationError, match=r"install scrapy-rep\[pages\]"):
+        read(REP_PAGE_RULES="annotate")

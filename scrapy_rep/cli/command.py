@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 # Each has a module of its name, and in it a constant of its name in capitals.
 _SUBCOMMANDS = (
-    *("check", "explain", "compare", "lint", "fetch", "sitemaps"),
-    *("cache", "report", "demo", "completion"),
+    *("check", "explain", "compare", "lint", "fetch", "page", "sitemaps"),
+    *("cache", "report", "audit", "history", "diff", "demo", "completion"),
 )
 _DOCUMENTATION = "docs/cli.rst in the source of scrapy-rep"
 _LEVELS = ("CRITICAL", "ERROR", "WARNING", "INFO", "DEBUG")

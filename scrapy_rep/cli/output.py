@@ -297,6 +297,7 @@ _BECAUSE = {
     Reason.UNREADABLE: "no parser can read it",
     Reason.INVALID_URL: "invalid URL",
     Reason.OTHER_SCHEME: "no robots.txt for this scheme",
+    Reason.RESERVED: "its page rules refuse",
     Reason.VISIT_TIME: "outside of the visit time",
 }
 

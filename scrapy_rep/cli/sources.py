@@ -299,10 +299,10 @@ def urls_of(
         raise CommandError("-, standard input, can be the only URL, or the file, but not both")
     whole = partial(absolute, file=options.file is not None)
     # Arguments are looked at before a crawl starts; standard input may be long.
-    return map(whole, _lines_of_stdin(tell)) if from_stdin else iter(list(map(whole, options.urls)))
+    return map(whole, lines_of_stdin(tell)) if from_stdin else iter(list(map(whole, options.urls)))
 
 
-def _lines_of_stdin(tell: Callable[[int], None]) -> Iterator[str]:
+def lines_of_stdin(tell: Callable[[int], None] = lambda size: None) -> Iterator[str]:
     """The lines that are not blank; bytes that are not UTF-8 are percent-encoded."""
     for line in sys.stdin.buffer:
         tell(len(line))

@@ -33,11 +33,13 @@ from scrapy_rep.policies.states import (
     lease_seconds,
     state_of,
 )
+from scrapy_rep.rep.caching.access import FetchResult
 from scrapy_rep.rep.caching.cache_entry import CacheEntry
 from scrapy_rep.rep.caching.freshness import shared_with, update, validators
 from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.policy import Policy
 from scrapy_rep.stores.base import Lease, Store, pause, time_of
+from scrapy_rep.stores.history import remember
 from scrapy_rep.stores.open import open_store_with_breaker
 from scrapy_rep.tokens import header_sent_by_default
 
@@ -114,7 +116,9 @@ class PolicyCache:
         self._observers = observers or Observers(crawler)
         self._user_agent = header_sent_by_default(settings, crawler.spider)
         self._log = PolicyLog(crawler, settings, clock)
-        self._fetcher = fetcher or RobotsTxtFetcher(crawler, settings, limit, self._log)
+        self._fetcher = fetcher or RobotsTxtFetcher(
+            crawler, settings, limit, self._log, self._observers
+        )
         if store is None:
             store = open_store_with_breaker(
                 settings.store, settings.max_origins, clock, crawler.spider
@@ -271,7 +275,7 @@ class PolicyCache:
             policy = replace(policy, until=min(policy.until, until), due=False)
         else:
             self._log.on_stored(policy)
-        self._observers.on_policy(policy, None, 0.0)
+        self._tell(policy, None, 0.0)
         return policy
 
     def _newer(
@@ -292,7 +296,7 @@ class PolicyCache:
     ) -> Policy:
         lookup = self._lookups[origin]
         lookup.state = State.FETCHING
-        count(self._crawler, "robotstxt/request_count")
+        count(self._crawler, f"{origin.stats}/request_count")
         started = self._clock()
         try:
             result = await self._fetcher.fetch(origin, asking, known)
@@ -300,21 +304,28 @@ class PolicyCache:
             access = self._reader.access(result)
             conditional = bool(validators(known))
             entry = update(known, origin, result, access, now, conditional=conditional)
+            entry = remember(known, entry, self._settings.history)
+            self._observers.on_fetch(result, access, known, entry, now)
             # As it was when the answer came: the requests that waited for it may use it.
             policy = await self._reader.read(entry, asking, now) or self._reader.refusing(origin)
         except Exception:
             if lease is not None:
                 await self._store.release(lease)
             raise
-        observe_duration(self._crawler, "robotstxt/latency", now - started)
+        observe_duration(self._crawler, f"{origin.stats}/latency", now - started)
         self._log.on_fetch(policy, known, result, access)
-        self._observers.on_policy(policy, result, now - started)
+        self._tell(policy, result, now - started)
         coalesced = sum(waiter is not lookup.first for waiter in lookup.waiting)
-        count(self._crawler, "robotstxt/coalesced_count", coalesced)
+        count(self._crawler, f"{origin.stats}/coalesced_count", coalesced)
         # The requests that wait need not wait for the store.
         self._serve(policy)
         await self._store.write(entry, lease)
         return policy
+
+    def _tell(self, policy: Policy, result: FetchResult | None, seconds: float) -> None:
+        # Observers count sites, by their robots.txt.
+        if policy.origin.refuses:
+            self._observers.on_policy(policy, result, seconds)
 
     def _serve(self, policy: Policy) -> None:
         """Keep *policy*, and hand it to all requests that wait for it."""
