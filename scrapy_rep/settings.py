@@ -228,7 +228,7 @@ def _purposes(value: object) -> tuple[str, ...]:
 def _page_rules(value: object) -> PageRuleMode:
     mode = _one_of(_by_value(PageRuleMode))(value)
     if mode is not PageRuleMode.OFF and find_spec("http_sf") is None:
-        raise ValueError("the package http-sf is missing; install scrapy-rep[pages]")
+        raise ValueError("the package http-sf is missing: pip install http-sf")
     return mode
 
 

@@ -474,5 +474,5 @@ def test_values_without_passwords_are_shown_whole() -> None:
 def test_page_rules_need_their_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("scrapy_rep.settings.find_spec", lambda name: None)
     assert read().page_rules is PageRuleMode.OFF
-    with pytest.raises(ConfigurationError, match=r"install scrapy-rep\[pages\]"):
+    with pytest.raises(ConfigurationError, match=r"pip install http-sf"):
         read(REP_PAGE_RULES="annotate")

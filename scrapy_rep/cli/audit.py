@@ -21,31 +21,12 @@ if TYPE_CHECKING:
     from scrapy_rep.evidence.verify import Problem, Summary
 
 _DESCRIPTION = """\
-Checks an audit log (REP_AUDIT) against the archive of the same crawl (REP_ARCHIVE).
-It reads both files and nothing else: no network, no store.
+Checks an audit log (REP_AUDIT) against the archive of the same crawl
+(REP_ARCHIVE), offline: the digests of all lines, and each fetch and decision
+again. Without ARCHIVE, only the digests are checked.
 
-  - Each line carries the digest of the line before. A changed, missing or added line
-    is found.
-  - The archive has no byte that the log does not vouch for.
-  - Each fetch is evaluated again from the archived answers.
-  - Each decision is made again from the archived robots.txt, with the settings that
-    the log names.
-
-Each line that does not follow is named, with the reason. ARCHIVE is the file, or the
-directory that has it. Without ARCHIVE, only the digests of the log are checked.
-
-Whoever can write the log can write all of it anew. Keep the digest of the last line
-elsewhere: it is the stat "robotstxt/audit/digest". --digest compares it.
-
-The log of a crawl that was killed has no last line. --unfinished accepts that, and
-half a line at the end.
-
---json writes one object: problems, a list with line (0 for none) and problem; lines,
-fetches, decisions, recomputed, digest.
-
-Exit codes: 0 all lines follow; 1 some do not; 2 a file cannot be read, or usage.
-
-examples:
+Exit codes: 0 all lines follow, 1 some do not, 2 error"""
+_EXAMPLES = """\
   scrapy robots audit verify audit/books.jsonl archive/
   scrapy robots audit verify audit/books.jsonl archive/ --digest 5f2d...
   scrapy robots audit verify audit/books.jsonl --unfinished"""
@@ -67,7 +48,7 @@ def _run(options: argparse.Namespace, settings: BaseSettings) -> int:
     try:
         from scrapy_rep.evidence.verify import Problem, Verifier
     except ImportError as error:
-        message = f"this needs warcio ({error}): pip install 'scrapy-rep[evidence]'"
+        message = f"this needs warcio ({error}): pip install warcio"
         raise CommandError(message) from None
     with ExitStack() as files:
         log = files.enter_context(Path(options.log).open("rb"))
@@ -80,7 +61,7 @@ def _run(options: argparse.Namespace, settings: BaseSettings) -> int:
     summary = verifier.summary
     if options.digest and options.digest.lower() != summary.digest:
         problems.append(Problem(0, f"the digest of the last line is {summary.digest}"))
-    if options.json:
+    if options.format == "json":
         listed = [{"line": each.number or None, "problem": each.what} for each in problems]
         write_json({"problems": listed, **asdict(summary)})
     else:
@@ -124,6 +105,8 @@ AUDIT = SubcommandGroup(
             _DESCRIPTION,
             _add_options,
             _run,
+            _EXAMPLES,
         ),
     ),
+    _EXAMPLES,
 )

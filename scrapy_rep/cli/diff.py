@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
 from scrapy_rep.cli import options as common
@@ -25,27 +24,12 @@ from scrapy_rep.rep.rules.robotstxt import RobotsTxt
 from scrapy_rep.rep.text import printable
 
 _DESCRIPTION = """\
-Shows what a change of a robots.txt changes: which agents gained or lost access,
-which AI agents and which other records came or went, and which URLs flip. A change
-of comments, of order or of spelling changes nothing.
+Shows what a change of a robots.txt changes: which agents gain or lose access,
+which records come or go, and which URLs get another answer. OLD and NEW are
+files. With a URL, A and B are versions in the store: see "history".
 
-OLD and NEW are files. With a URL, both are versions that the store has: by default
-the one before and the newest. "scrapy robots history URL" lists their numbers.
-
-To find out who gained or lost access, paths are made from the rules of both files
-and tried. "*" are all agents that no group names.
-
---urls FILE has URLs or paths, one a line; or it is an audit log (REP_AUDIT), of which
-each URL is taken. - is standard input. They are tried for the product tokens of a
-crawl with these settings, or for those of --agent.
-
---json writes one object: same_file, changed, agents, ai_agents_added,
-ai_agents_removed, records_added, records_removed, flips, urls.
-
-Exit codes: 0 done; 1 something changes, with --fail-on-change; 2 a file cannot be
-read, the store does not have these versions, or usage.
-
-examples:
+Exit codes: 0 done, 1 something changes (with --fail-on-change), 2 error"""
+_EXAMPLES = """\
   scrapy robots diff live.txt proposed.txt --urls urls.txt --fail-on-change
   scrapy robots diff https://example.com
   scrapy robots diff https://example.com 3 1 --urls audit/books.jsonl"""
@@ -69,7 +53,7 @@ def _run(options: argparse.Namespace, settings: BaseSettings) -> int:
     old, new = _files(options, session)
     urls = list(_urls(options.urls)) if options.urls else []
     found = changes(old, new, urls, session.agents)
-    if options.json:
+    if options.format == "json":
         write_json(_as_json(found, len(urls)))
     else:
         _show(found, len(urls), Printer(sys.stdout), session)
@@ -83,7 +67,7 @@ def _files(options: argparse.Namespace, session: Session) -> tuple[RobotsTxt, Ro
     """The old file and the new one."""
     if not is_url(options.source):
         if len(options.others) != 1:
-            raise UsageError("two files, or a URL, are expected", print_help=False)
+            raise CommandError("two files, or a URL, are expected")
         old, new = (session.read_file(path).file for path in (options.source, *options.others))
         assert old is not None
         assert new is not None
@@ -92,7 +76,7 @@ def _files(options: argparse.Namespace, session: Session) -> tuple[RobotsTxt, Ro
     try:
         first, second = map(int, options.others or ("2", "1"))
     except ValueError:
-        raise UsageError("A and B are numbers of versions", print_help=False) from None
+        raise CommandError("A and B are numbers of versions") from None
     by_number = {each.number: each.robots for each in versions_in_store(session, origin)}
     missing = [each for each in (first, second) if each not in by_number]
     if missing:
@@ -210,4 +194,5 @@ DIFF = Subcommand(
     _DESCRIPTION,
     _add_options,
     _run,
+    _EXAMPLES,
 )

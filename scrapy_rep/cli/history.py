@@ -12,36 +12,40 @@ from scrapy.settings import BaseSettings
 from scrapy_rep.cli import options as common
 from scrapy_rep.cli.errors import FINE, WRONG
 from scrapy_rep.cli.options import Subcommand
-from scrapy_rep.cli.output import Printer, iso, print_table, write_json
+from scrapy_rep.cli.output import Column, Cut, Printer, Records, Table, iso, write_json
 from scrapy_rep.cli.sources import Session, origin_of
 from scrapy_rep.cli.versions import Version, versions_in_store
 from scrapy_rep.evidence.changes import Changes, changes
 from scrapy_rep.rep.parsing.lines import split_lines
 from scrapy_rep.rep.text import printable
 
+_COLUMNS = (
+    Column("version", right=True),
+    Column("fetched"),
+    Column("last seen"),
+    Column("status", right=True),
+    Column("bytes", right=True),
+    Column("added", right=True),
+    Column("removed", right=True),
+    Column("change", cut=Cut.END),
+)
+_CSV = (*("number", "fetched_at", "confirmed_at", "status", "size", "added", "removed", "changed"),)
+
 _DESCRIPTION = """\
-Lists the versions of a robots.txt that the store has, the newest first: since when
-and until when crawls saw it, its size, how many lines came and went, and whether
-that changes anything for any crawler. The store keeps the last REP_HISTORY versions
-that differ, beside the newest.
+Lists the versions of a robots.txt in the store (see REP_HISTORY), newest first,
+and whether each one changed anything for any crawler.
 
-"scrapy robots diff URL A B" shows what changes between two of them.
-
---json writes one object: origin, and versions, a list with number, fetched_at,
-confirmed_at, status, size, added, removed and changed (null for the oldest).
-
-Exit codes: 0 done; 1 nothing is known of the origin; 2 usage, settings, or a store
-that does not work.
-
-examples:
+Exit codes: 0 done, 1 not cached, 2 error"""
+_EXAMPLES = """\
   scrapy robots history https://example.com
-  scrapy robots history example.com --json"""
+  scrapy robots history --format csv example.com
+  scrapy robots history --json example.com"""
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("origin", metavar="URL", help="a URL of the origin")
+    parser.add_argument("origin", metavar="URL", help="a URL of the site, or its host")
     common.add_dialect(parser)
-    common.add_json(parser)
+    common.add_json(parser, "csv")
 
 
 def _run(options: argparse.Namespace, settings: BaseSettings) -> int:
@@ -50,22 +54,16 @@ def _run(options: argparse.Namespace, settings: BaseSettings) -> int:
     versions = versions_in_store(session, origin)
     rows = [_row(*pair) for pair in zip(versions, [*versions[1:], None], strict=False)]
     name = printable(str(origin))
-    if options.json:
+    if options.format == "json":
         write_json({"origin": name, "versions": rows})
+    elif options.format == "csv":
+        records = Records("csv", _CSV)
+        for row in rows:
+            records.write(row)
     elif not rows:
-        Printer(sys.stdout).line(f"Nothing is known of {name}.")
+        Printer(sys.stdout).line(f"Not cached: {name}")
     else:
-        titles = (
-            "version",
-            "fetched",
-            "last seen",
-            "status",
-            "bytes",
-            "added",
-            "removed",
-            "change",
-        )
-        print_table(Printer(sys.stdout), titles, [_cells(row) for row in rows], 30)
+        Table(Printer(sys.stdout), _COLUMNS).write([_cells(row) for row in rows])
     return FINE if rows else WRONG
 
 
@@ -121,8 +119,9 @@ def _cells(row: dict[str, Any]) -> list[str]:
 HISTORY = Subcommand(
     "history",
     "URL [options]",
-    "when a robots.txt changed, and by how much",
+    "list when a robots.txt changed, and by how much",
     _DESCRIPTION,
     _add_options,
     _run,
+    _EXAMPLES,
 )

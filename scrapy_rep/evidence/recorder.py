@@ -353,6 +353,6 @@ def _warc_writer() -> WarcWriter:
         from scrapy_rep.evidence.warc import WarcWriter
     except ImportError as error:
         raise ConfigurationError(
-            f"REP_ARCHIVE needs warcio ({error}): pip install 'scrapy-rep[evidence]'"
+            f"REP_ARCHIVE needs warcio ({error}): pip install warcio"
         ) from None
     return WarcWriter()

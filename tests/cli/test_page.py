@@ -110,4 +110,4 @@ def test_a_page_that_cannot_be_fetched(tmp_path: Path) -> None:
     settings = ["-sREP_STORE=memory", "-sRETRY_ENABLED=0", "-sREP_UNREACHABLE=allow"]
     done = robots(tmp_path, "page", "http://127.0.0.1:1/", *settings)
     assert done.returncode == 2
-    assert done.stderr.startswith("scrapy robots page: http://127.0.0.1:1/: ")
+    assert done.stderr.startswith("scrapy robots page: error: http://127.0.0.1:1/: ")

@@ -167,7 +167,5 @@ def _page_writer() -> Callable[[Path, CrawlReport], int]:
     try:
         from scrapy_rep.observers.report.page import write_page
     except ImportError as error:
-        raise ConfigurationError(
-            f"REP_REPORT needs Jinja2 ({error}): pip install 'scrapy-rep[report]'"
-        ) from None
+        raise ConfigurationError(f"REP_REPORT needs Jinja2 ({error}): pip install jinja2") from None
     return write_page
