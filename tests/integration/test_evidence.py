@@ -289,6 +289,43 @@ async def test_an_answer_that_may_not_be_kept_serves_those_that_wait(
     assert Evidence.read(tmp_path).problems() == []
 
 
+@pytest_twisted.ensureDeferred
+async def test_origins_beyond_the_bound_are_described_again(
+    servers: LoopbackServers, tmp_path: Path
+) -> None:
+    several = [servers.serve(site(ok())) for _ in range(3)]
+
+    async def script(spider: ScriptedSpider) -> None:
+        for path in ("1", "no", "2"):
+            await ask_all(spider, [f"{one.url}/{path}" for one in several])
+
+    store = {"REP_STORE": f"sqlite:///{tmp_path}/store.sqlite", "REP_MAX_ORIGINS": 1}
+    await crawl(script, settings(tmp_path) | store)
+    evidence = Evidence.read(tmp_path)
+    assert evidence.problems() == []
+    assert len(evidence.of_type("fetch")) == 3
+    # Each origin makes the log forget the one before.
+    assert len(evidence.of_type("stored")) == 6
+    kinds = [each.rec_type for each in ArchiveIterator(BytesIO(evidence.archive))]
+    # But no body is archived again.
+    assert kinds.count("resource") == 0
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_request_that_waited_in_vain_is_verified(
+    servers: LoopbackServers, tmp_path: Path
+) -> None:
+    one = servers.serve(site(http_response(503)))
+
+    async def script(spider: ScriptedSpider) -> None:
+        await spider.ask(f"{one.url}/1")
+
+    await crawl(script, settings(tmp_path) | {"REP_UNREACHABLE": "defer", "REP_MAX_WAIT": 1e-9})
+    evidence = Evidence.read(tmp_path)
+    assert [line["allowed"] for line in evidence.of_type("decision")] == [False]
+    assert evidence.problems() == []
+
+
 async def ask_all(spider: ScriptedSpider, urls: list[str], **options: Any) -> None:
     for url in urls:
         await spider.ask(url, **options)
