@@ -107,7 +107,7 @@ def changes(content: bytes, times: int) -> Iterator[bytes]:
 def check_changes(evidence: Evidence, times: int) -> None:
     """Change a byte of the log and one of the archive, so many *times*: each is found."""
     for log in changes(evidence.log, times):
-        problems = Evidence(log, evidence.archive).problems()
+        problem = Evidence(log, evidence.archive).first_problem()
         changed = next(
             number
             for number, (ours, theirs) in enumerate(
@@ -115,10 +115,10 @@ def check_changes(evidence: Evidence, times: int) -> None:
             )
             if ours != theirs
         )
-        assert problems
-        assert problems[0].number == changed
+        assert problem is not None
+        assert problem.number == changed
     for archive in changes(evidence.archive, times):
-        assert Evidence(evidence.log, archive).problems()
+        assert Evidence(evidence.log, archive).first_problem() is not None
 
 
 def test_a_changed_byte_is_found(demo: tuple[Path, list[Served], dict[str, Any]]) -> None:
