@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from scrapy_rep.addon import Addon
     from scrapy_rep.exceptions import ConfigurationError, CrawlStopping, RobotsForbidden
     from scrapy_rep.middleware import RepMiddleware
+    from scrapy_rep.pages.statements import PageRules, Statement, UseVerdict
     from scrapy_rep.parser import RepRobotParser
     from scrapy_rep.rep.dialects import (
         DIALECTS,
@@ -60,6 +61,7 @@ __all__ = [
     "Origin",
     "OtherRecord",
     "Pace",
+    "PageRules",
     "Policy",
     "Reason",
     "RepMiddleware",
@@ -70,8 +72,10 @@ __all__ = [
     "RobotsLinkFilter",
     "RobotsTxt",
     "Severity",
+    "Statement",
     "TimeWindow",
     "UsagePreferences",
+    "UseVerdict",
     "Verdict",
 ]
 
@@ -94,6 +98,7 @@ _MODULES = {
     "Origin": "scrapy_rep.rep.parsing.urls",
     "OtherRecord": "scrapy_rep.rep.parsing.records",
     "Pace": "scrapy_rep.rep.directives.pace",
+    "PageRules": "scrapy_rep.pages.statements",
     "Policy": "scrapy_rep.rep.policy",
     "RFC9309": "scrapy_rep.rep.dialects",
     "Reason": "scrapy_rep.rep.rules.verdict",
@@ -105,8 +110,10 @@ _MODULES = {
     "RobotsLinkFilter": "scrapy_rep.spiders",
     "RobotsTxt": "scrapy_rep.rep.rules.robotstxt",
     "Severity": "scrapy_rep.rep.lint.findings",
+    "Statement": "scrapy_rep.pages.statements",
     "TimeWindow": "scrapy_rep.rep.parsing.records",
     "UsagePreferences": "scrapy_rep.rep.parsing.records",
+    "UseVerdict": "scrapy_rep.pages.statements",
     "Verdict": "scrapy_rep.rep.rules.verdict",
 }
 

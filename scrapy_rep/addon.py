@@ -10,25 +10,32 @@ from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 
 from scrapy_rep.middleware import RepMiddleware
+from scrapy_rep.settings import rels_not_followed
 
 _MIDDLEWARES = "DOWNLOADER_MIDDLEWARES"
 _SCRAPYS = global_object_name(RobotsTxtMiddleware)
 _OURS = "scrapy_rep.RepMiddleware"
 # Where Scrapy's own stands in DOWNLOADER_MIDDLEWARES_BASE.
 _POSITION = 100
+_NOFOLLOW = "scrapy_rep.pages.nofollow.NofollowMiddleware"
+# In SPIDER_MIDDLEWARES: what is dropped, no other middleware need see.
+_NEXT_TO_SPIDER = 950
 
 
 class Addon:
     """Puts :class:`~scrapy_rep.RepMiddleware` in the place of Scrapy's own.
 
     It turns ROBOTSTXT_OBEY on and sets ROBOTSTXT_PARSER with the priority of
-    add-ons, so what a project or a spider sets still wins.
+    add-ons, so what a project or a spider sets still wins. Where REP_PAGE_RULES is ``obey``,
+    it adds :class:`~scrapy_rep.pages.nofollow.NofollowMiddleware` to SPIDER_MIDDLEWARES.
     """
 
     def update_settings(self, settings: BaseSettings) -> None:
         """Called by Scrapy before a crawl."""
         settings.set("ROBOTSTXT_OBEY", True, "addon")
         settings.set("ROBOTSTXT_PARSER", "scrapy_rep.RepRobotParser", "addon")
+        if rels_not_followed(settings):
+            _follow_no_nofollow(settings)
         middlewares = settings.getdict(_MIDDLEWARES)
         ours = _keys_of(RepMiddleware, middlewares)
         if any(middlewares[key] is None for key in ours):
@@ -46,6 +53,18 @@ class Addon:
         # Not above the priority that it has: a spider's or command line's
         # value replaces the whole dict, and went into it already.
         settings.set(_MIDDLEWARES, middlewares, settings.getpriority(_MIDDLEWARES) or 0)
+
+
+def _follow_no_nofollow(settings: BaseSettings) -> None:
+    """Enable our spider middleware, unless a project has put it somewhere or switched it off."""
+    # Most crawls do without it, and without what it imports.
+    from scrapy_rep.pages.nofollow import NofollowMiddleware
+
+    name = "SPIDER_MIDDLEWARES"
+    middlewares = settings.getdict(name)
+    if not _keys_of(NofollowMiddleware, middlewares):
+        middlewares[_NOFOLLOW] = _NEXT_TO_SPIDER
+        settings.set(name, middlewares, settings.getpriority(name) or 0)
 
 
 def _keys_of(component: type, components: dict[Any, Any]) -> list[Any]:

@@ -23,6 +23,8 @@ from scrapy_rep.observers.matching_limit import MatchingLimit
 from scrapy_rep.observers.observer import Observer, Observers
 from scrapy_rep.observers.stats import count
 from scrapy_rep.observers.summary import Summary
+from scrapy_rep.pages.statements import PAGE_RULES
+from scrapy_rep.pages.tdm_files import TdmFiles, asks_for_tdm_file
 from scrapy_rep.policies.cache import PolicyCache, steady
 from scrapy_rep.policies.download import Download, download_of
 from scrapy_rep.rep.decision import (
@@ -39,7 +41,13 @@ from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.policy import Policy
 from scrapy_rep.rep.rules.verdict import Reason, Verdict, origin_or_verdict
 from scrapy_rep.rep.text import printable
-from scrapy_rep.settings import RepSettings, downloader_middlewares, obeys_robotstxt, tokens
+from scrapy_rep.settings import (
+    PageRuleMode,
+    RepSettings,
+    downloader_middlewares,
+    obeys_robotstxt,
+    tokens,
+)
 from scrapy_rep.throttling.pacing import Pacing
 from scrapy_rep.tokens import AgentTokens
 
@@ -85,11 +93,33 @@ class RepMiddleware:
         self._pacing = Pacing(crawler, settings, self._clock)
         self._warn = Engine(crawler).warn
         crawler.signals.connect(self._warn, signals.spider_opened)
+        self._tdm_files: TdmFiles | None = None
+        if settings.page_rules is not PageRuleMode.OFF:
+            self._add_page_rules(settings)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> RepMiddleware:
         """Called by Scrapy. Raises :exc:`~.ConfigurationError` for settings that make no sense."""
         return cls(crawler)
+
+    def _add_page_rules(self, settings: RepSettings) -> None:
+        # Most crawls do without these, and without what they import.
+        from scrapy_rep.pages.responses import ResponseRules
+
+        if asks_for_tdm_file(settings):
+            self._tdm_files = TdmFiles(self._policies, self._tokens)
+        of_crawl = (self._crawler, settings, self._tokens, self._clock)
+        responses = ResponseRules(*of_crawl, self._known_policy, self._tdm_files, self._refused)
+        # Scrapy calls these where they exist.
+        self.process_response = responses.process_response
+        self.process_exception = responses.process_exception
+
+    def _known_policy(self, request: Request) -> Policy | None:
+        """The policy for *request*, where it takes no waiting."""
+        policy = self._policies.peek(request.url)
+        if policy is None and isinstance(origin := origin_or_verdict(request.url), Origin):
+            policy = self._policies.usable(origin, request)
+        return policy
 
     # -- for spiders --------------------------------------------------------------
 
@@ -148,6 +178,8 @@ class RepMiddleware:
         Waits only where :func:`~.decision.decide` says so, or the site is throttled.
         """
         meta = request.meta
+        # Of the page that it was made from.
+        meta.pop(PAGE_RULES, None)
         if meta.get("dont_obey_robotstxt"):
             download = download_of(request)
             if download is not None:
@@ -163,6 +195,7 @@ class RepMiddleware:
             and policy.directives is None
             and RETURNED not in meta
             and not self._pacing.asked
+            and self._tdm_files is None
             and policy.allowed(request.url, self._tokens.of(request))
         ):
             if self._observe_allowed:
@@ -182,7 +215,8 @@ class RepMiddleware:
             policy = self._policies.usable(origin, request)
         decision = self._decide(policy, origin, request)
         turn = None
-        if isinstance(decision, Admit):
+        knows_all = not self._tdm_files or not policy or self._tdm_files.knows(policy, request)
+        if isinstance(decision, Admit) and knows_all:
             turn = self._turn(policy, request, decision)
             if turn is None:
                 self._admitted(policy, request)
@@ -226,6 +260,7 @@ class RepMiddleware:
         Its turn may be lost while it waits for concurrency, and the policy may expire
         meanwhile: so both are asked about again.
         """
+        has_tdm_file = False
         while True:
             if turn is not None:
                 await held.wait(turn)
@@ -234,6 +269,10 @@ class RepMiddleware:
             decision = self._decide(policy, origin, request)
             if isinstance(decision, Hold):
                 await self._sleep(decision, request, held)
+                continue
+            if self._tdm_files is not None and not has_tdm_file:
+                await held.wait(self._tdm_files.get(policy, request))
+                has_tdm_file = True
                 continue
             assert isinstance(decision, Admit)
             if turn is None or not self._pacing.has_turn(request):

@@ -16,6 +16,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import Enum
 from functools import partial
+from importlib.util import find_spec
 from math import inf, nan
 from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -61,6 +62,16 @@ class PacedBy(Enum):
     LOCAL = "local"
     #: All workers that share a Redis.
     FLEET = "fleet"
+
+
+class PageRuleMode(Enum):
+    """What is done with the rules of pages: headers, meta tags, links and TDM reservations."""
+
+    OFF = "off"
+    #: Responses have their rules in their meta.
+    ANNOTATE = "annotate"
+    #: And reserved responses are refused, and links that are not to be followed are dropped.
+    OBEY = "obey"
 
 
 class VisitTime(Enum):
@@ -211,6 +222,24 @@ def _purposes(value: object) -> tuple[str, ...]:
                 {"purpose": purpose, "known": known},
             )
     return purposes
+
+
+def _page_rules(value: object) -> PageRuleMode:
+    mode = _one_of(_by_value(PageRuleMode))(value)
+    if mode is not PageRuleMode.OFF and find_spec("http_sf") is None:
+        raise ValueError("the package http-sf is missing; install scrapy-rep[pages]")
+    return mode
+
+
+_RELS = ("nofollow", "ugc", "sponsored")
+
+
+def _nofollow(value: object) -> frozenset[str]:
+    accepted = f"a list of {', '.join(_RELS)}; an empty one to follow all links"
+    rels = _listed(value, accepted)
+    if not all(rel in _RELS for rel in rels):
+        raise ValueError(f"accepted: {accepted}")
+    return frozenset(rels)
 
 
 def _dict(value: object, accepted: str, example: str) -> Mapping[Any, Any]:
@@ -375,7 +404,10 @@ class RepSettings:
     max_wait: float = _setting(3600.0, _seconds)
     max_waiting: int = _setting(5000, _integer(at_least=1))
     min_age: float = _setting(300.0, _seconds)
+    #: The values of ``rel`` for which a link is not followed.
+    nofollow: frozenset[str] = _setting(["nofollow"], _nofollow)
     pacing: PacedBy = _setting(None, _later)
+    page_rules: PageRuleMode = _setting("off", _page_rules)
     purposes: tuple[str, ...] = _setting([], _purposes)
     report: ReportPath | None = _setting(None, _optional(parse_path))
     request_rate: bool = _setting(True, _boolean)
@@ -383,6 +415,8 @@ class RepSettings:
     retry_max_delay: float = _setting(3600.0, _seconds)
     status_overrides: Mapping[int, Access] = _setting({}, _status_overrides)
     store: StoreSpec = _setting("sqlite", parse_spec)
+    #: Whether tdmrep.json is fetched; ``None`` if a purpose asks for it.
+    tdm_file: bool | None = _setting(None, _optional(_boolean))
     #: ``None`` for what the dialect says; see :attr:`when_unreachable`.
     unreachable: WhenUnreachable | None = _setting(
         None, _optional(_one_of(_by_value(WhenUnreachable), ", or None for what the dialect says"))
@@ -475,6 +509,14 @@ def downloader_middlewares(settings: BaseSettings) -> list[Any]:
 def read_dialect(settings: BaseSettings) -> Dialect:
     """The dialect that ``REP_DIALECT`` names."""
     return _read(settings, "REP_DIALECT", _one_of(DIALECTS))
+
+
+def rels_not_followed(settings: BaseSettings) -> frozenset[str]:
+    """The values of ``rel`` for which no link is followed; none if page rules are not obeyed."""
+    mode = _read(settings, "REP_PAGE_RULES", _page_rules)
+    rels = _read(settings, "REP_NOFOLLOW", _nofollow)
+    obeys = mode is PageRuleMode.OBEY and obeys_robotstxt(settings)
+    return rels if obeys else frozenset()
 
 
 def _read(settings: BaseSettings, name: str, check: Callable[[Any], _T]) -> _T:

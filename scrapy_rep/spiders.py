@@ -12,11 +12,12 @@ from scrapy.link import Link
 from scrapy.spiders import SitemapSpider
 
 from scrapy_rep.middleware import RepMiddleware
-from scrapy_rep.observers.stats import count
+from scrapy_rep.observers.stats import NOT_FOLLOWED, count
 from scrapy_rep.rep.dialects import Access
 from scrapy_rep.rep.parsing.urls import ROBOTS_TXT
 from scrapy_rep.rep.rules.verdict import Reason
 from scrapy_rep.rep.text import printable
+from scrapy_rep.settings import rels_not_followed
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -33,11 +34,13 @@ class RobotsLinkFilter:
     Call it with links, for example in ``process_links`` of a
     :class:`~scrapy.spiders.Rule`. It returns the links that are allowed, refused for
     some time only, or to an origin whose robots.txt is not in memory. Without
-    ``RepMiddleware`` it returns all links.
+    ``RepMiddleware`` it returns all links. Where ``REP_PAGE_RULES`` is ``obey``,
+    it drops links that are ``nofollow``.
     """
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
+        self._drops_nofollow = "nofollow" in rels_not_followed(crawler.settings)
 
     def __call__(self, links: Iterable[Link]) -> list[Link]:
         """The *links* to keep, in order."""
@@ -47,6 +50,9 @@ class RobotsLinkFilter:
         return [link for link in links if not self._is_refused(middleware, link)]
 
     def _is_refused(self, middleware: RepMiddleware, link: Link) -> bool:
+        if link.nofollow and self._drops_nofollow:
+            count(self._crawler, NOT_FOLLOWED)
+            return True
         verdict = middleware.known_verdict(link.url)
         if verdict is None or verdict.allowed or verdict.reason in _TEMPORARY:
             return False

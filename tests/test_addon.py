@@ -9,6 +9,7 @@ from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.settings import Settings
 
 from scrapy_rep import Addon, RepMiddleware
+from scrapy_rep.pages.nofollow import NofollowMiddleware
 from scrapy_rep.settings import downloader_middlewares
 
 SCRAPYS = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
@@ -109,3 +110,28 @@ def test_what_a_project_says_wins(priority: str) -> None:
     settings = updated({"ROBOTSTXT_OBEY": False, "ROBOTSTXT_PARSER": parser}, priority)
     assert not settings.getbool("ROBOTSTXT_OBEY")
     assert settings.get("ROBOTSTXT_PARSER") == parser
+
+
+NOFOLLOW = "scrapy_rep.pages.nofollow.NofollowMiddleware"
+OBEY = {"REP_PAGE_RULES": "obey", "ROBOTSTXT_OBEY": True}
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ({}, {}),
+        ({"REP_PAGE_RULES": "annotate"}, {}),
+        (OBEY, {NOFOLLOW: 950}),
+        (OBEY | {"SPIDER_MIDDLEWARES": {"no.Such": 1}}, {"no.Such": 1, NOFOLLOW: 950}),
+        (OBEY | {"SPIDER_MIDDLEWARES": {NOFOLLOW: None}}, {NOFOLLOW: None}),
+        (OBEY | {"SPIDER_MIDDLEWARES": {NofollowMiddleware: 10}}, {NofollowMiddleware: 10}),
+        (OBEY | {"REP_NOFOLLOW": []}, {}),
+        (OBEY | {"ROBOTSTXT_OBEY": False}, {}),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("priority", ["project", "spider", "cmdline"])
+def test_links_are_checked_where_page_rules_are_obeyed(
+    values: dict[str, Any], expected: dict[Any, Any], priority: str
+) -> None:
+    assert updated(values, priority).getdict("SPIDER_MIDDLEWARES") == expected

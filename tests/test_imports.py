@@ -91,6 +91,7 @@ LAYERS = [
     "parsers",
     "holding",
     "throttling",
+    "pages",
     "policies",
     "evidence",
     "middleware",
@@ -203,3 +204,11 @@ def test_the_middleware_loads_neither_cli_nor_stores_that_nobody_chose() -> None
     loaded = loaded_by("from scrapy_rep import RepMiddleware")
     assert "scrapy_rep.policies.cache" in loaded
     assert not loaded & {*_NEVER, "scrapy_rep.cli"}
+
+
+def test_without_page_rules_their_extra_is_not_imported() -> None:
+    modules = ("middleware", "spiders", "addon", "cli.page")
+    names = ", ".join(f"scrapy_rep.{module}" for module in modules)
+    code = f"import sys, {names}; print('http_sf' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"

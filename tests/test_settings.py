@@ -24,6 +24,7 @@ from scrapy_rep.settings import (
     DEFAULTS,
     FeedSpec,
     PacedBy,
+    PageRuleMode,
     RepSettings,
     VisitTime,
     obeys_robotstxt,
@@ -137,6 +138,13 @@ ACCEPTED: list[tuple[str, Any, str, Any]] = [
     ("REP_MAX_FETCHES", "8", "max_fetches", 8),
     ("REP_MAX_WAITING", 1, "max_waiting", 1),
     ("REP_MIN_AGE", "1", "min_age", 1.0),
+    ("REP_NOFOLLOW", "ugc,nofollow", "nofollow", frozenset({"ugc", "nofollow"})),
+    ("REP_NOFOLLOW", [], "nofollow", frozenset()),
+    ("REP_PAGE_RULES", "off", "page_rules", PageRuleMode.OFF),
+    ("REP_PAGE_RULES", "annotate", "page_rules", PageRuleMode.ANNOTATE),
+    ("REP_PAGE_RULES", "obey", "page_rules", PageRuleMode.OBEY),
+    ("REP_TDM_FILE", "1", "tdm_file", True),
+    ("REP_TDM_FILE", False, "tdm_file", False),
     ("REP_PACING", None, "pacing", PacedBy.LOCAL),
     ("REP_PACING", "None", "pacing", PacedBy.LOCAL),
     ("REP_PACING", "local", "pacing", PacedBy.LOCAL),
@@ -228,9 +236,14 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("REP_REQUEST_RATE", [], "accepted: True or False"),
     ("REP_VISIT_TIME", True, "accepted: off, wait, refuse"),
     ("REP_VISIT_TIME", None, "accepted: off, wait, refuse"),
+    ("REP_NOFOLLOW", ["noopener"], "accepted: a list of nofollow, ugc, sponsored"),
+    ("REP_NOFOLLOW", 1, "accepted: a list of nofollow, ugc, sponsored"),
+    ("REP_PAGE_RULES", "on", "accepted: off, annotate, obey"),
+    ("REP_PAGE_RULES", True, "accepted: off, annotate, obey"),
+    ("REP_TDM_FILE", "maybe", "accepted: True or False"),
     ("REP_PACING", "shared", "accepted: local, fleet, or None"),
     ("REP_PACING", "fleet", 'set REP_STORE = "redis://host:port/db", or REP_PACING'),
-    ("REP_PURPOSES", 1, "accepted: a list of purposes, such as ai-input, ai-train, search"),
+    ("REP_PURPOSES", 1, "accepted: a list of purposes, such as ai-input, ai-train, "),
     ("REP_CONTENT_USE", "all", "accepted: immediate, reference, full, or None"),
     ("REP_CONTENT_USE", True, "accepted: immediate, reference, full, or None"),
     ("REP_PURPOSES", ["Search"], "accepted: a list of purposes"),
@@ -445,3 +458,10 @@ def test_an_unknown_way_to_check_certificates_is_a_mistake_in_the_settings() -> 
 def test_values_without_passwords_are_shown_whole() -> None:
     with pytest.raises(ConfigurationError, match="REP_STORE = 'sqlite:///some/folder/': names no"):
         read(REP_STORE="sqlite:///some/folder/")
+
+
+def test_page_rules_need_their_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scrapy_rep.settings.find_spec", lambda name: None)
+    assert read().page_rules is PageRuleMode.OFF
+    with pytest.raises(ConfigurationError, match=r"install scrapy-rep\[pages\]"):
+        read(REP_PAGE_RULES="annotate")

@@ -37,6 +37,7 @@ class RobotsCommand(ScrapyCommand):
         from scrapy_rep.cli.history import HISTORY
         from scrapy_rep.cli.lint import LINT
         from scrapy_rep.cli.options import SubcommandGroup
+        from scrapy_rep.cli.page import PAGE
         from scrapy_rep.cli.report import REPORT
         from scrapy_rep.cli.sitemaps import SITEMAPS
 
@@ -46,6 +47,7 @@ class RobotsCommand(ScrapyCommand):
             COMPARE,
             LINT,
             FETCH,
+            PAGE,
             SITEMAPS,
             CACHE,
             REPORT,

@@ -205,6 +205,7 @@ _BECAUSE = {
     Reason.UNREADABLE: "no parser can read it",
     Reason.INVALID_URL: "no URL",
     Reason.OTHER_SCHEME: "no robots.txt for this scheme",
+    Reason.RESERVED: "its page rules refuse",
     Reason.VISIT_TIME: "visits at other times",
 }
 

@@ -256,6 +256,11 @@ class Verifier:
     def _decision(self, fields: _Fields) -> None:
         self.summary.decisions += 1
         crawl = self._running
+        if fields["reason"] == Reason.RESERVED.value:
+            # The page itself refuses, and is not in the archive.
+            if fields["allowed"]:
+                raise NotAsClaimed("a page that refuses is allowed")
+            return
         if "rests_on" not in fields:
             self._decision_without_policy(fields)
             return

@@ -62,7 +62,9 @@ class PolicyLog:
             entry.outage is None and entry.copy is not None and entry.copy.result is not result
         )
         what = "confirmed_count" if was_confirmed else f"access_count/{access.value}"
-        self._count(what)
+        self._count(what, policy.origin)
+        if not policy.origin.refuses:
+            return
         if entry.outage is not None:
             self._tell_outage(policy, is_new=before is None or before.outage is None)
         elif before is not None and before.outage is not None:
@@ -89,8 +91,8 @@ class PolicyLog:
 
     def on_stored(self, policy: Policy) -> None:
         """The store knew *policy*, and nobody had to fetch."""
-        self._count("store_count")
-        if policy.access is Access.UNREACHABLE:
+        self._count("store_count", policy.origin)
+        if policy.access is Access.UNREACHABLE and policy.origin.refuses:
             now = self._clock()
             self._log(
                 logging.WARNING,
@@ -106,7 +108,7 @@ class PolicyLog:
     def on_parsed(self, origin: Origin, result: FetchResult) -> None:
         """The body of *result*, the robots.txt of *origin*, was read."""
         if result.cut or len(result.body) > self._settings.max_size:
-            self._count("truncated_count")
+            self._count("truncated_count", origin)
             self._log(
                 logging.INFO,
                 "%(url)s has more than %(size)d bytes. The rest is ignored (REP_MAX_SIZE).",
@@ -114,7 +116,7 @@ class PolicyLog:
                 size=self._settings.max_size,
             )
         if result.body.lstrip()[:20].lower().startswith(_HTML_STARTS):
-            self._count("html_count")
+            self._count("html_count", origin)
             self._log(
                 logging.WARNING,
                 "%(url)s is an HTML page. All pages of this origin are allowed, unless the page "
@@ -135,8 +137,8 @@ class PolicyLog:
         )
         self._log(logging.ERROR, message, origin, True, origin=printable(str(origin)))
 
-    def _count(self, what: str) -> None:
-        count(self._crawler, f"robotstxt/{what}")
+    def _count(self, what: str, origin: Origin) -> None:
+        count(self._crawler, f"{origin.stats}/{what}")
 
     def _log(
         self,

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
+#: Requests that were dropped because a page does not want its links followed.
+NOT_FOLLOWED = "robotstxt/page_rules/not_followed_count"
+
 
 def count(crawler: Crawler, key: str, number: int = 1) -> None:
     """*number* more of *key*, such as ``robotstxt/forbidden``, in the stats of *crawler*."""
@@ -30,3 +33,9 @@ def observe_duration(crawler: Crawler, key: str, seconds: float) -> None:
     crawler.stats.set_value(f"{key}/count", number)
     crawler.stats.set_value(f"{key}/mean", mean + (seconds - mean) / number)
     crawler.stats.max_value(f"{key}/max", seconds)
+
+
+def value_of(crawler: Crawler, key: str) -> int:
+    """How often *key* was counted."""
+    assert crawler.stats is not None
+    return int(crawler.stats.get_value(key, 0))

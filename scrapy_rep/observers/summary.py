@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 
 from scrapy_rep.observers.observer import Observer
+from scrapy_rep.observers.stats import NOT_FOLLOWED, value_of
 from scrapy_rep.rep.text import printable
 
 if TYPE_CHECKING:
@@ -130,6 +131,8 @@ class Summary(Observer):
         about = "about " if self._earlier else ""
         yield f"origins: {about}{_counted(outcomes)}"
         yield f"requests refused: {_counted(self._reasons)}"
+        if not_followed := value_of(self._crawler, NOT_FOLLOWED):
+            yield f"links not followed (nofollow): {not_followed:,}"
         ranked = self._ranked()[:_TOP]
         if ranked:
             exact = f" (counts are up to {self._excess:,} too high)" if self._excess else ""

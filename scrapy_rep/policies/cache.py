@@ -33,6 +33,7 @@ from scrapy_rep.policies.states import (
     lease_seconds,
     state_of,
 )
+from scrapy_rep.rep.caching.access import FetchResult
 from scrapy_rep.rep.caching.cache_entry import CacheEntry
 from scrapy_rep.rep.caching.freshness import shared_with, update, validators
 from scrapy_rep.rep.parsing.urls import Origin
@@ -274,7 +275,7 @@ class PolicyCache:
             policy = replace(policy, until=min(policy.until, until), due=False)
         else:
             self._log.on_stored(policy)
-        self._observers.on_policy(policy, None, 0.0)
+        self._tell(policy, None, 0.0)
         return policy
 
     def _newer(
@@ -295,7 +296,7 @@ class PolicyCache:
     ) -> Policy:
         lookup = self._lookups[origin]
         lookup.state = State.FETCHING
-        count(self._crawler, "robotstxt/request_count")
+        count(self._crawler, f"{origin.stats}/request_count")
         started = self._clock()
         try:
             result = await self._fetcher.fetch(origin, asking, known)
@@ -311,15 +312,20 @@ class PolicyCache:
             if lease is not None:
                 await self._store.release(lease)
             raise
-        observe_duration(self._crawler, "robotstxt/latency", now - started)
+        observe_duration(self._crawler, f"{origin.stats}/latency", now - started)
         self._log.on_fetch(policy, known, result, access)
-        self._observers.on_policy(policy, result, now - started)
+        self._tell(policy, result, now - started)
         coalesced = sum(waiter is not lookup.first for waiter in lookup.waiting)
-        count(self._crawler, "robotstxt/coalesced_count", coalesced)
+        count(self._crawler, f"{origin.stats}/coalesced_count", coalesced)
         # The requests that wait need not wait for the store.
         self._serve(policy)
         await self._store.write(entry, lease)
         return policy
+
+    def _tell(self, policy: Policy, result: FetchResult | None, seconds: float) -> None:
+        # Observers count sites, by their robots.txt.
+        if policy.origin.refuses:
+            self._observers.on_policy(policy, result, seconds)
 
     def _serve(self, policy: Policy) -> None:
         """Keep *policy*, and hand it to all requests that wait for it."""

@@ -123,7 +123,7 @@ class RobotsTxtFetcher:
         if isinstance(error, FetchFailed):
             return printable(str(error))
         if not isinstance(error, IgnoreRequest):
-            count(self._crawler, f"robotstxt/exception_count/{type(error)}")
+            count(self._crawler, f"{origin.stats}/exception_count/{type(error)}")
         if raised_in(error) is not None:
             self._log.on_exception(origin, error)
         return printable(describe(error))
@@ -144,8 +144,9 @@ class RobotsTxtFetcher:
             redirect = next_hop(response.status, location, urls, self._settings.max_redirects)
             if redirect is None:
                 body, is_cut = self._body(response, download)
-                count(self._crawler, "robotstxt/response_count")
-                count(self._crawler, f"robotstxt/response_status_count/{response.status}")
+                count(self._crawler, f"{origin.stats}/response_count")
+                status_count = f"response_status_count/{response.status}"
+                count(self._crawler, f"{origin.stats}/{status_count}")
                 return FetchResult(
                     urls[-1],
                     response.status,
@@ -157,7 +158,7 @@ class RobotsTxtFetcher:
                     via=tuple(via),
                     user_agent=user_agent_of(request),
                 )
-            count(self._crawler, "robotstxt/redirect_count")
+            count(self._crawler, f"{origin.stats}/redirect_count")
             if redirect.failure is not None:
                 return FetchResult(
                     urls[-1],

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from scrapy import Request, signals
 
+from scrapy_rep.pages.tdmrep import TdmFile, TdmOrigin
 from scrapy_rep.parsers.chain import CheckedRules, ParserChain
 from scrapy_rep.rep.caching.access import Failure, FetchResult, access_result
 from scrapy_rep.rep.caching.cache_entry import CacheEntry, Outage
@@ -118,6 +119,8 @@ class PolicyReader:
             read = before.copy.result
             if (read.body, read.cut) == (result.body, result.cut):
                 return before.rules
+        if isinstance(origin, TdmOrigin):
+            return TdmFile.parse(result.body)
         rules = self._chain.read(origin, result)
         self._log.on_parsed(origin, result)
         if _ROBOTS_PARSED is not None and rules.robot_parser is not None:

@@ -76,4 +76,10 @@ def may_authenticate(url: str, origin: Origin, http_auth_domain: str | None) -> 
     """
     if is_downgrade(url, origin):
         return False
-    return bool(http_auth_domain) or Origin.of(url) == origin
+    return bool(http_auth_domain) or _is_same_site(Origin.of(url), origin)
+
+
+def _is_same_site(first: Origin, second: Origin) -> bool:
+    """Whether both are of one site, whatever file of it they are about."""
+    sites = [(each.scheme, each.host, each.port) for each in (first, second)]
+    return sites[0] == sites[1]

@@ -109,7 +109,7 @@ def test_a_soft_limit_is_raised_as_far_as_needed(monkeypatch: pytest.MonkeyPatch
 def test_help_of_the_command_lists_subcommands(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_in_process("--help") == 0
     printed = capsys.readouterr().out
-    names = "check|explain|compare|lint|fetch|sitemaps|cache|report|audit|history|diff|demo"
+    names = "check|explain|compare|lint|fetch|page|sitemaps|cache|report|audit|history|diff|demo"
     assert f"<{names}> [options]" in printed
     assert "crawl demonstration sites on this machine" in printed
 

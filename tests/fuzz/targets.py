@@ -12,6 +12,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
+from scrapy_rep.pages.evaluate import evaluate as evaluate_page
+from scrapy_rep.pages.headers import header_statements, header_tdm_policy
+from scrapy_rep.pages.html import meta_statements, meta_tags, meta_tdm_policy
+from scrapy_rep.pages.tdmrep import TdmFile
 from scrapy_rep.rep.caching.access import FetchResult, access_result
 from scrapy_rep.rep.caching.cache_entry import CacheEntry, Outage, StoredResponse
 from scrapy_rep.rep.caching.freshness import (
@@ -49,6 +53,7 @@ _ORIGIN = Origin("https", "example.com", 443)
 # To try all rules one by one takes rules times pattern times path.
 _MOST_STEPS = 200_000
 _BOUNDS = (Bounds(), Bounds(min_age=0.0, max_age=60.0, grace=0.0))
+_TOKENS = ("examplebot",)
 # Magic and version of a kept value.
 _MAGIC = b"rep1"
 
@@ -227,6 +232,36 @@ def _check_judgement(known: CacheEntry, dialect: Dialect, bounds: Bounds, now: f
         assert last < retry_at(known.outage, bounds) <= last + longest
 
 
+# -- page rules ---------------------------------------------------------------------
+
+_PAGE_HEADERS = ("Robots-Tag", "X-Robots-Tag", "Content-Usage", "tdm-reservation", "tdm-policy")
+
+
+def page_rules(data: bytes) -> None:
+    """A line for each header, a tdmrep.json in a line, and a page. Nothing raises."""
+    *values, file, page = (data.split(b"\n", 6) + [b""] * 7)[:7]
+    by_name = dict(zip(_PAGE_HEADERS, values, strict=True))
+
+    def lines(name: str) -> list[bytes]:
+        return [by_name[name]]
+
+    tags = meta_tags(page, _TOKENS)
+    by_file = TdmFile.parse(file).statement(_ORIGIN.robots_url)
+    statements = [
+        *header_statements(lines, _TOKENS),
+        *meta_statements(tags, _TOKENS),
+        *([by_file] if by_file else []),
+    ]
+    rules = evaluate_page(statements, 0.0, [header_tdm_policy(lines), meta_tdm_policy(tags)])
+    for text in (*map(str, rules.verdicts.values()), *map(str, statements)):
+        assert text.isprintable()
+    # A statement more, of any source that cannot lift a reservation, permits nothing more.
+    fewer = [each for each in statements if not each.is_tdm][:-1]
+    more = [each for each in statements if not each.is_tdm]
+    refused = set(evaluate_page(fewer, 0.0).refused)
+    assert refused <= set(evaluate_page(more, 0.0).refused)
+
+
 # -- stores -------------------------------------------------------------------------
 
 
@@ -318,6 +353,15 @@ def _of_files(dialect: Dialect) -> dict[str, Target]:
     }
 
 
+_PAGE_RULES = (
+    b"*;noindex, ExampleBot;nosnippet;max-snippet=0\n"
+    b"noai, examplebot: nofollow, unavailable_after: Sat, 30 Aug 2008 15:00:00 GMT\n"
+    b'train-ai=n, search=y;a="b"\n'
+    b"1\nhttps://provider.com/policies/policy.json\n"
+    b'[{"location": "/a*b$", "tdm-reservation": 1, "tdm-policy": "p"}]\n'
+    b'<!DOCTYPE html><!-- c --><script>a</script><meta name="robots" content="none"><body>'
+)
+
 TARGETS = {
     name: target for dialect in DIALECTS.values() for name, target in _of_files(dialect).items()
 } | {
@@ -341,6 +385,14 @@ TARGETS = {
         [name.encode() + b":" for name in sorted(KEPT_HEADERS)]
         + [b"max-age=", b"no-cache", b"no-store", b"s-maxage=", b"Sun, 06 Nov 1994 08:49:37 GMT"],
         longest=1024,
+    ),
+    "page-rules": Target(
+        page_rules,
+        [_PAGE_RULES, _PAGE_RULES.replace(b"*", b"\xff"), b"\n" * 6 + b"\xff\xfe<\0b\0"],
+        [
+            *(b"unavailable_after:", b"examplebot", b"<meta name=", b"<body", b"<script", b"<!--"),
+            *(b"tdm-reservation", b"robots", b"location", b'"', b";", b",", b":", b"@1", b"?0"),
+        ],
     ),
     "kept-value": Target(
         kept_value,

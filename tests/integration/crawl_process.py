@@ -169,7 +169,7 @@ class JobSpider(scrapy.Spider):
             failure.request = request  # type: ignore[attr-defined]
             self.failed(failure)
         else:
-            self.fetched(response)
+            self.note_response(response)
 
     def closed(self, reason: str) -> None:
         if self.stopped_at:
@@ -189,12 +189,28 @@ class JobSpider(scrapy.Spider):
         for file in item["files"]:
             self.note(file["url"], {"outcome": "fetched"})
 
-    def fetched(self, response: Response) -> None:
-        outcome = {"outcome": "fetched", "status": response.status}
+    # Requests all links of a page, with the URLs of the links as job_url.
+    follows_links = False
+
+    def fetched(self, response: Response) -> Iterator[scrapy.Request] | None:
+        self.note_response(response)
+        if not self.follows_links:
+            return None
+        urls = (response.urljoin(url) for url in response.css("a::attr(href)").getall())
+        return (self.request({"url": url}, self.fetched) for url in urls)
+
+    def note_response(self, response: Response) -> None:
+        outcome: dict[str, Any] = {"outcome": "fetched", "status": response.status}
         assert response.request is not None
         outcome["dont_filter"] = response.request.dont_filter
         outcome["priority"] = response.request.priority
         outcome["meta"] = sorted(key for key in response.meta if key.startswith("rep_"))
+        outcome["size"] = len(response.body)
+        if "rep_page_rules" in response.meta:
+            rules = response.meta["rep_page_rules"]
+            outcome["page_rules"] = {
+                use: str(verdict) for use, verdict in rules.verdicts.items() if verdict.by
+            }
         self.note(response.meta["job_url"], outcome)
 
     def failed(self, failure: Failure) -> None:

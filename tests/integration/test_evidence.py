@@ -312,6 +312,27 @@ async def test_origins_beyond_the_bound_are_described_again(
 
 
 @pytest_twisted.ensureDeferred
+async def test_a_page_that_refuses_by_its_header_is_in_the_log(
+    servers: LoopbackServers, tmp_path: Path
+) -> None:
+    page = http_response(200, b"a page", [("X-Robots-Tag", "noai"), ("TDM-Reservation", "1")])
+
+    async def answer(asked: Any, writer: Any) -> None:
+        writer.write(http_response(404) if asked.target == "/robots.txt" else page)
+
+    one = servers.serve(answer)
+    options = {"REP_PAGE_RULES": "obey", "REP_PURPOSES": ["ai-train"], "REP_TDM_FILE": False}
+
+    async def script(spider: ScriptedSpider) -> None:
+        await ask_all(spider, [f"{one.url}/1"])
+
+    await crawl(script, settings(tmp_path) | options)
+    evidence = Evidence.read(tmp_path)
+    assert [line["reason"] for line in evidence.of_type("decision")] == ["unavailable", "reserved"]
+    assert evidence.problems() == []
+
+
+@pytest_twisted.ensureDeferred
 async def test_a_request_that_waited_in_vain_is_verified(
     servers: LoopbackServers, tmp_path: Path
 ) -> None:

@@ -353,6 +353,9 @@ def linking(page: bytes) -> Answer:
     return answer
 
 
+NOFOLLOW_PAGE = b"<a href='/a'>a</a><a href='/b' rel='nofollow'>b</a>"
+
+
 class LinkSpider(CrawlSpider):
     name = "links"
     rules = (Rule(LinkExtractor(), process_links="without_refused", follow=False),)
@@ -375,6 +378,25 @@ async def test_refused_links_are_dropped(servers: LoopbackServers) -> None:
     assert stat(crawler, "robotstxt/dropped_link_count") == 2
     assert stat(crawler, "robotstxt/forbidden") == 1
     assert new.targets() == ["/robots.txt"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "dropped"),
+    [
+        ({"REP_PAGE_RULES": "obey"}, 1),
+        ({"REP_PAGE_RULES": "obey", "REP_NOFOLLOW": ["ugc"]}, None),
+        ({"REP_PAGE_RULES": "annotate"}, None),
+    ],
+)
+@pytest_twisted.ensureDeferred
+async def test_nofollow_links_are_dropped(
+    servers: LoopbackServers, settings: dict[str, Any], dropped: int | None
+) -> None:
+    one = servers.serve(linking(http_response(200, NOFOLLOW_PAGE, [("Content-Type", "text/html")])))
+    kept: list[str] = []
+    crawler = await run(LinkSpider, settings=settings, start_urls=[f"{one.url}/"], kept=kept)
+    assert kept == [f"{one.url}/a", *([] if dropped else [f"{one.url}/b"])]
+    assert stat(crawler, "robotstxt/page_rules/not_followed_count") == dropped
 
 
 @pytest_twisted.ensureDeferred

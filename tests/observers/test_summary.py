@@ -7,6 +7,7 @@ import logging
 import pytest
 from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
+from scrapy.statscollectors import MemoryStatsCollector
 
 from scrapy_rep.observers import summary
 from scrapy_rep.observers.summary import Refusals, Summary
@@ -22,6 +23,7 @@ class Crawl:
 
     def __init__(self) -> None:
         self.crawler = Crawler(Spider)
+        self.crawler.stats = MemoryStatsCollector(self.crawler)
         self.summary = Summary(self.crawler)
 
     def learn(self, *policies: Policy) -> None:

@@ -11,7 +11,7 @@ disallowed. The same applies to how much of a page may be shown again: the least
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import compress
 from typing import NamedTuple
 
@@ -23,10 +23,37 @@ from ..rules.matching import TOO_COSTLY, RuleSet, line_of
 
 PREFERENCE_FIELDS = frozenset({Field.CONTENT_SIGNAL, Field.CONTENT_USAGE})
 
-#: The purposes of https://contentsignals.org and of draft-ietf-aipref-vocab,
-KNOWN_PURPOSES = frozenset({"search", "ai-input", "ai-train", "train-ai"})
-# and their terms for the same purpose.
-_SAME = frozenset({"ai-train", "train-ai"})
+#: What a page may be used for: one vocabulary for robots.txt and for all that comes with a page.
+PURPOSES = (
+    *("search", "snippet", "images", "archive"),
+    *("ai-input", "ai-train", "ai-train-images", "tdm"),
+)
+# The purposes that each term of https://contentsignals.org and of draft-ietf-aipref-vocab is
+# about. Who refuses search refuses what a search result shows.
+_ABOUT = {
+    "search": frozenset({"search", "snippet", "images"}),
+    "ai-input": frozenset({"ai-input"}),
+    "ai-train": frozenset({"ai-train", "ai-train-images"}),
+    "train-ai": frozenset({"ai-train", "ai-train-images"}),
+}
+# Another name of a purpose, from draft-ietf-aipref-vocab.
+_ALIASES = {"train-ai": "ai-train"}
+#: The purposes that have a definition somewhere, and their other names.
+KNOWN_PURPOSES = frozenset(PURPOSES) | set(_ALIASES)
+
+
+def purposes_of(term: str) -> frozenset[str]:
+    """The purposes that *term*, of Content-Signal or Content-Usage, is about."""
+    return _ABOUT.get(term) or frozenset({term})
+
+
+def canonical_purpose(name: str) -> str:
+    """The name of a purpose that :data:`PURPOSES` has for *name*.
+
+    >>> canonical_purpose("train-ai")
+    'ai-train'
+    """
+    return _ALIASES.get(name, name)
 
 
 class Refusal(NamedTuple):
@@ -46,10 +73,11 @@ class Preferences:
         shown: ContentUse | None = None,
     ) -> None:
         self._records = {record.line: record for record in records}
+        self._purposes = [canonical_purpose(purpose) for purpose in purposes]
         self._shown = shown
         self._by_purpose = [
             [self._rules(field, _refuses(purpose)) for field in PREFERENCE_FIELDS]
-            for purpose in purposes
+            for purpose in self._purposes
         ]
         self._bounds: list[_Refusing] = []
         if shown is not None:
@@ -72,6 +100,24 @@ class Preferences:
             why = f"this crawl shows more of its pages again: {self._shown.value}"
             return Refusal(self._records[line], why)
         return None
+
+    def stated(self, url: str) -> Iterator[tuple[str, OtherRecord, bool]]:
+        """Each purpose that a record refuses or allows, the record, and whether it allows.
+
+        Raises as :meth:`refusal` does.
+        """
+        if not self._records:
+            return
+        path = path_to_match(url, RFC9309)
+        for purpose, by_field in zip(self._purposes, self._by_purpose, strict=True):
+            line = _first_refusal(by_field, path)
+            if line:
+                yield purpose, self._records[line], False
+                continue
+            for rules in by_field:
+                record = self._records.get(line_of(rules.rules.decide(path)))
+                if record is not None and _allows(record.value, purpose):
+                    yield purpose, record, True
 
     def _rules(self, field: Field, refuse: Callable[[UsagePreferences], bool]) -> _Refusing:
         """The records of *field* as rules that "allow" where they *refuse*, which wins a tie."""
@@ -104,8 +150,15 @@ class _Refusing(NamedTuple):
 
 
 def _refuses(purpose: str) -> Callable[[UsagePreferences], bool]:
-    same = _SAME if purpose in _SAME else {purpose}
-    return lambda value: any(term in same and not yes for term, yes in value.purposes)
+    return lambda value: any(
+        purpose in purposes_of(term) and not yes for term, yes in value.purposes
+    )
+
+
+def _allows(value: object, purpose: str) -> bool:
+    return isinstance(value, UsagePreferences) and any(
+        purpose in purposes_of(term) and yes for term, yes in value.purposes
+    )
 
 
 def _allows_less_than(shown: ContentUse) -> Callable[[UsagePreferences], bool]:

@@ -15,7 +15,7 @@ import contextlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 from urllib.parse import urlsplit
 
 from ..dialects import Dialect, PathForm
@@ -92,6 +92,11 @@ class Origin:
 
     The host is lower-case ASCII (IDNA), an IPv6 address without brackets. There is no userinfo.
     """
+
+    #: What the stats about the file of an origin begin with.
+    stats: ClassVar[str] = "robotstxt"
+    #: Whether pages may be refused because the file cannot be reached.
+    refuses: ClassVar[bool] = True
 
     scheme: str
     host: str

@@ -41,6 +41,9 @@ class Reason(Enum):
     OTHER_SCHEME = "other-scheme"
     #: The site refuses every purpose of the crawl: :attr:`Verdict.record`.
     PURPOSE = "purpose"
+    #: The page itself refuses every purpose of the crawl, by a header or a meta tag, or the site
+    #: does so in its tdmrep.json.
+    RESERVED = "reserved"
     #: The site asks to be visited at other times of the day.
     VISIT_TIME = "visit-time"
 
@@ -116,5 +119,6 @@ _SENTENCES = {
     Reason.INVALID_URL: "because the URL has no robots.txt",
     Reason.OTHER_SCHEME: "because URLs of this scheme have no robots.txt",
     Reason.PURPOSE: "because {where} refuses every purpose of this crawl",
+    Reason.RESERVED: "because its page rules refuse every purpose of this crawl",
     Reason.VISIT_TIME: "because {where} asks for visits at other times",
 }

@@ -195,3 +195,24 @@ def test_records_that_cost_too_much_allow_nothing_by_that() -> None:
     found = refusal([elsewhere, *costly], ("search",), url)
     assert found is not None
     assert found.line == FIRST
+
+
+@pytest.mark.parametrize(
+    ("record", "purpose", "is_refused"),
+    [
+        ("Content-Signal: search=no", "snippet", True),
+        ("Content-Signal: search=no", "images", True),
+        ("Content-Usage: train-ai=n", "ai-train-images", True),
+        ("Content-Signal: ai-train=no", "ai-train-images", True),
+        # Training is text and data mining, but there is other text and data mining.
+        ("Content-Signal: ai-train=no", "tdm", False),
+        ("Content-Signal: search=no", "archive", False),
+        ("Content-Usage: archive=n", "archive", True),
+    ],
+)
+def test_a_term_is_about_all_purposes_that_it_includes(
+    record: str, purpose: str, is_refused: bool
+) -> None:
+    robots = RobotsTxt.parse(f"User-agent: *\n{record}\n".encode())
+    preferences = Preferences(robots.records_for("x"), [purpose])
+    assert (preferences.refusal("https://example.com/") is not None) is is_refused

@@ -1,0 +1,162 @@
+"""``scrapy robots page``: for what a page may be used, and by which statement."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.settings import BaseSettings
+
+from scrapy_rep.cli import options as common
+from scrapy_rep.cli.crawling import with_crawler
+from scrapy_rep.cli.errors import FAILED, FINE, WRONG, CommandError
+from scrapy_rep.cli.options import Subcommand
+from scrapy_rep.cli.output import Column, Printer, Style, Table, answer, write_json
+from scrapy_rep.cli.sources import Session, absolute
+from scrapy_rep.exceptions import RobotsForbidden
+from scrapy_rep.pages.statements import PAGE_RULES, PageRules
+from scrapy_rep.policies.errors import describe
+from scrapy_rep.rep.directives.purposes import canonical_purpose
+from scrapy_rep.rep.rules.verdict import Verdict
+from scrapy_rep.rep.text import printable
+from scrapy_rep.tokens import AGENT_TOKENS
+
+_DESCRIPTION = """\
+Fetches a page as a crawl would, and says for what it may be used: one line for each
+use, with the line of robots.txt or tdmrep.json, the header or the meta tag that
+decides. A use that nothing is stated about is allowed.
+
+The request is that of a crawl with the settings of the project and of -s: with its
+proxies, handlers, headers and User-Agent. If robots.txt refuses the page, it is not
+fetched. Without a scheme, https is meant.
+
+--json writes one object: url (after redirects), status, robots_txt (the verdict),
+uses (by name: allowed, by; null where nothing is stated), statements (all that hold
+for us, in the order in which they were found), tdm_policy.
+
+Exit codes: 0 the page may be put to every purpose of REP_PURPOSES or, if that is
+empty, to every use; 1 it may not, or robots.txt refuses it; 2 it could not be
+fetched, or usage.
+
+examples:
+  scrapy robots page https://example.com/article
+  scrapy robots page --agent ExampleBot example.com
+  scrapy robots page --json -s REP_PURPOSES=ai-train example.com"""
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("url", metavar="URL", help="the page")
+    common.add_agents(parser)
+    common.add_dialect(parser)
+    common.add_json(parser)
+
+
+def _run(options: argparse.Namespace, settings: BaseSettings) -> int:
+    session = Session.of(options, settings)
+    meta = {AGENT_TOKENS: session.agents} if options.agent else {}
+    changes = {
+        "ADDONS": session.scrapy_settings.getdict("ADDONS") | {"scrapy_rep.Addon": 500},
+        "ROBOTSTXT_OBEY": True,
+        "REP_PAGE_RULES": "annotate",
+        "REP_TDM_FILE": True,
+        # What robots.txt states about purposes is shown, and refuses nothing.
+        "REP_PURPOSES": [],
+        "REP_CONTENT_USE": None,
+    }
+    request = Request(absolute(options.url), meta=meta)
+    page = with_crawler(session.scrapy_settings, lambda crawler: _fetch(crawler, request), changes)
+    if options.json:
+        write_json(page.as_json())
+    else:
+        _show(page, Printer(sys.stdout))
+    if page.refusal is not None:
+        return WRONG
+    if page.rules is None:
+        return FAILED
+    purposes = map(canonical_purpose, session.settings.honoured.purposes)
+    asked = tuple(purposes) or tuple(page.rules.verdicts)
+    return FINE if all(map(page.rules.allowed, asked)) else WRONG
+
+
+@dataclass(frozen=True, slots=True)
+class _Page:
+    """The page that was fetched; *rules* is ``None`` unless the answer is successful.
+
+    *refusal* is the verdict of robots.txt, if that refuses the page; then nothing was fetched.
+    """
+
+    url: str
+    status: int | None = None
+    rules: PageRules | None = None
+    refusal: Verdict | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """What ``--json`` writes."""
+        rules = self.rules
+        verdicts = rules.verdicts.values() if rules else ()
+        return {
+            "url": self.url,
+            "status": self.status,
+            "robots_txt": "allowed" if self.refusal is None else str(self.refusal),
+            "uses": {
+                each.use: {"allowed": each.allowed, "by": each.by and str(each.by)}
+                for each in verdicts
+            },
+            "statements": [str(each) for each in rules.statements] if rules else [],
+            "tdm_policy": rules.tdm_policy if rules else None,
+        }
+
+
+async def _fetch(crawler: Crawler, request: Request) -> _Page:
+    assert crawler.engine is not None
+    try:
+        response = await crawler.engine.download_async(request)
+    except RobotsForbidden as forbidden:
+        return _Page(request.url, refusal=forbidden.verdict)
+    except Exception as error:
+        raise CommandError(f"{printable(request.url)}: {describe(error)}") from None
+    rules = response.meta.get(PAGE_RULES)
+    if rules is None and 200 <= response.status < 300:
+        raise CommandError("the project has another middleware in the place of RepMiddleware")
+    return _Page(response.url, response.status, rules)
+
+
+# -- output --------------------------------------------------------------------------
+
+
+def _show(page: _Page, printer: Printer) -> None:
+    printer.line(printer.styled(printable(page.url, most=None), Style.BOLD))
+    if page.refusal is not None:
+        printer.line(f"  not fetched: {page.refusal}")
+        return
+    printer.line(f"  status {page.status}")
+    if page.rules is None:
+        printer.line("  the answer is not a page, so it has no page rules")
+        return
+    printer.line("")
+    verdicts = page.rules.verdicts.values()
+    columns = [
+        Column("use", max(len(each.use) for each in verdicts)),
+        Column("answer", len("refused")),
+        Column("by"),
+    ]
+    table = Table(printer, columns, styled=1)
+    for each in verdicts:
+        style = Style.GOOD if each.allowed else Style.BAD
+        table.add([each.use, answer(each.allowed), str(each.by or "-")], style)
+    if page.rules.tdm_policy is not None:
+        printer.line(f"\nTDM policy: {printable(page.rules.tdm_policy, most=None)}")
+
+
+PAGE = Subcommand(
+    "page",
+    "URL [options]",
+    "for what a page may be used, and by which statement",
+    _DESCRIPTION,
+    _add_options,
+    _run,
+)

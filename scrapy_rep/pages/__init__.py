@@ -1,0 +1,1 @@
+"""Rules that come with a page: headers, meta tags, links, and TDM reservations."""

@@ -1,0 +1,142 @@
+"""What a site states about the use of a page, and what follows from it.
+
+Here may live: the values that the other modules of this folder exchange, and the table from
+rules to uses. Here may not live: syntax (:mod:`.robots_tag`, :mod:`.headers`, :mod:`.html`,
+:mod:`.tdmrep`) and the order of sources (:mod:`.evaluate`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from scrapy_rep.rep.directives.purposes import PURPOSES, purposes_of
+from scrapy_rep.rep.text import printable
+
+#: Request meta key: the :class:`PageRules` of the response.
+PAGE_RULES = "rep_page_rules"
+#: The use of a page's links: to request them.
+FOLLOW = "follow"
+#: All uses that a page's rules are evaluated for. All but "follow" are purposes of a crawl.
+USES = (*PURPOSES, FOLLOW)
+
+_SEARCH = purposes_of("search")
+_AI_TRAIN = purposes_of("ai-train")
+
+#: The uses that each rule of Robots-Tag, X-Robots-Tag and meta robots refuses.
+#: ``docs/purposes.rst`` says why; a test compares the two.
+REFUSED_BY_RULE: Mapping[str, frozenset[str]] = {
+    "noindex": _SEARCH,
+    "none": _SEARCH | {FOLLOW},
+    "unavailable_after": _SEARCH,
+    "nosnippet": frozenset({"snippet"}),
+    "noimageindex": frozenset({"images"}),
+    "noarchive": frozenset({"archive"}),
+    "nocache": frozenset({"archive"}),
+    "nofollow": frozenset({FOLLOW}),
+    "noai": _AI_TRAIN,
+    "noimageai": frozenset({"ai-train-images"}),
+}
+#: The uses that rules with a value refuse when they have this value.
+REFUSED_BY_VALUE: Mapping[tuple[str, str], frozenset[str]] = {
+    ("max-snippet", "0"): frozenset({"snippet"}),
+    ("max-image-preview", "none"): frozenset({"images"}),
+}
+#: The rules that have a value.
+RULES_WITH_VALUE = frozenset({"unavailable_after", *(name for name, _ in REFUSED_BY_VALUE)}) | {
+    "max-video-preview"
+}
+#: Rules that restrict nothing, told apart from product tokens.
+PERMISSIVE_RULES = frozenset({"all", "index", "follow"})
+#: The uses that a TDM reservation refuses: training is text and data mining.
+REFUSED_BY_TDM = _AI_TRAIN | {"tdm"}
+
+
+class Source(Enum):
+    """Where a statement stands, from the least specific to the most specific."""
+
+    ROBOTS_TXT = "robots.txt"
+    TDM_FILE = "tdmrep.json"
+    HEADER = "header"
+    META = "meta"
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One rule as a site states it.
+
+    *text* is the header, tag or line, safe to print. *uses* are those that it *allows*, or else
+    refuses; it is about none if we do not know the rule or its value. *since* is the time from
+    which it holds, in seconds since the epoch, ``None`` for always. *is_tdm*: of several TDM
+    reservations, only the one from the most specific source holds.
+    """
+
+    source: Source
+    text: str
+    uses: frozenset[str] = frozenset()
+    allows: bool = False
+    since: float | None = None
+    is_tdm: bool = False
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True, slots=True)
+class UseVerdict:
+    """Whether a page may be put to a *use*, and the statement *by* which that is decided.
+
+    A use that no statement is about is allowed, by ``None``.
+    """
+
+    use: str
+    allowed: bool
+    by: Statement | None = None
+
+    def __str__(self) -> str:
+        if self.by is None:
+            return f"{self.use}: allowed, because nothing is stated about it"
+        return f"{self.use}: {'allowed' if self.allowed else 'refused'} by {self.by}"
+
+
+@dataclass(frozen=True, slots=True)
+class PageRules:
+    """The rules of one page.
+
+    *statements* are all that hold for us, in the order in which they were found. *verdicts* has
+    one verdict for each use. *tdm_policy* is the URL of the TDM policy, untrusted text, if TDM
+    rights are reserved and the site names one.
+    """
+
+    statements: tuple[Statement, ...]
+    verdicts: Mapping[str, UseVerdict]
+    tdm_policy: str | None = None
+
+    def verdict(self, use: str) -> UseVerdict:
+        """The verdict for *use*."""
+        return self.verdicts.get(use) or UseVerdict(use, True)
+
+    def allowed(self, use: str) -> bool:
+        """Whether the page may be put to *use*."""
+        return self.verdict(use).allowed
+
+    @property
+    def refused(self) -> tuple[str, ...]:
+        """The uses that are refused."""
+        return tuple(use for use, verdict in self.verdicts.items() if not verdict.allowed)
+
+
+#: A longer URL of a TDM policy is not kept.
+MAX_URL = 2048
+
+
+def tdm_policy(value: str) -> str | None:
+    """The URL of a TDM policy, as the site wrote it; ``None`` for one that cannot be."""
+    value = value.strip()
+    return value if value and len(value) <= MAX_URL else None
+
+
+def as_text(prefix: str, value: str) -> str:
+    """*value*, which a site wrote, after *prefix*; safe to print."""
+    return f"{prefix}: {printable(value)}"
