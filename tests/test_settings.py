@@ -127,9 +127,13 @@ ACCEPTED: list[tuple[str, Any, str, Any]] = [
     ("REP_FETCH_META_KEYS", "proxy,bindaddress", "fetch_meta_keys", ("proxy", "bindaddress")),
     ("REP_FETCH_META_KEYS", [], "fetch_meta_keys", ()),
     ("REP_FETCH_TIMEOUT", "2.5", "fetch_timeout", 2.5),
+<<<<<<< HEAD
     ("REP_FLEET_SIZE", None, "fleet_size", None),
     ("REP_FLEET_SIZE", "", "fleet_size", None),
     ("REP_FLEET_SIZE", "4", "fleet_size", 4),
+=======
+    ("REP_HISTORY", "0", "history", 0),
+>>>>>>> evidence-ready
     ("REP_MAX_AGE", 60, "max_age", 60.0),
     ("REP_MAX_AGE", "", "max_age", None),
     ("REP_MAX_AGE", "None", "max_age", None),
@@ -289,6 +293,7 @@ REFUSED: list[tuple[str, Any, str]] = [
         for value in (0, -1, "soon", "nan", float("inf"), 10**400, [1])
     ),
     ("REP_FETCH_TIMEOUT", None, SECONDS),
+    ("REP_HISTORY", -1, "accepted: an integer, at least 0"),
     ("REP_MAX_ORIGINS", 0, "accepted: an integer, at least 1"),
     ("REP_MAX_ORIGINS", "many", "accepted: an integer, at least 1"),
     ("REP_MAX_ORIGINS", float("inf"), "accepted: an integer, at least 1"),

@@ -86,7 +86,8 @@ def _show(problems: list[Problem], summary: Summary) -> None:
     for problem in problems:
         where = f"line {problem.number:,}: " if problem.number else ""
         printer.line(f"{where}{problem.what}")
-    parts = [number(summary.lines, "line"), f"{summary.fetches:,} fetches"]
+    fetches = f"{summary.fetches:,} {'fetch' if summary.fetches == 1 else 'fetches'}"
+    parts = [number(summary.lines, "line"), fetches]
     parts += [number(summary.decisions, "decision"), f"{summary.recomputed:,} of them recomputed"]
     printer.line(", ".join(parts))
     found = number(len(problems), "problem") if problems else "all lines follow"

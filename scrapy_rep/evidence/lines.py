@@ -36,6 +36,10 @@ _MOST_NAMES = 10
 Bodies = Callable[[str], bytes]
 
 
+class NotAsClaimed(Exception):
+    """A line of a log does not follow; the message says why."""
+
+
 def digest_of_body(body: bytes) -> str:
     """The SHA-256 of *body*, in hexadecimal digits."""
     return sha256(body).hexdigest()

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from scrapy_rep.evidence.lines import NotAsClaimed
 from scrapy_rep.evidence.warc import Answered
 from scrapy_rep.policies.decompress import decompress
 from scrapy_rep.policies.errors import FetchFailed
@@ -18,10 +19,6 @@ from scrapy_rep.rep.caching.access import Failure, FetchResult, Headers
 from scrapy_rep.rep.caching.freshness import of_lifetime
 
 _HTTP = ("http://", "https://")
-
-
-class NotAsClaimed(Exception):
-    """The archived answers are not those of the fetch that the log claims."""
 
 
 def replay(

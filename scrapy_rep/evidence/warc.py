@@ -9,6 +9,7 @@ Each record is a gzip member of its own (Annex D of the standard).
 from __future__ import annotations
 
 import time
+import zlib
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -246,6 +247,7 @@ class WarcReader:
     """Reads what a :class:`WarcWriter` made, and finds the bodies that it refers to."""
 
     def __init__(self) -> None:
+        #: By payload digest, compressed.
         self._bodies: dict[str, bytes] = {}
 
     def read(self, records: bytes) -> list[Answered]:
@@ -274,11 +276,11 @@ class WarcReader:
         first, *lines = head.split(b"\r\n")
         digest = record.get_header("WARC-Payload-Digest")
         if record.get_header("WARC-Type") == "response":
-            self._bodies[digest] = body
+            self._bodies[digest] = zlib.compress(body, 1)
         elif record.get_header("WARC-Profile") != f"{_REVISIT}server-not-modified":
             if digest not in self._bodies:
                 raise ValueError(f"the body {digest} that a revisit record refers to is missing")
-            body = self._bodies[digest]
+            body = zlib.decompress(self._bodies[digest])
         return Answered(
             url,
             int(first.split(b" ")[1]),

@@ -29,7 +29,7 @@ def test_all_lines_follow(evidence: Path) -> None:
     assert done.returncode == 0, done
     last = json.loads((evidence / "job.jsonl").read_text().splitlines()[-1])
     assert done.stdout.splitlines() == [
-        "5 lines, 1 fetches, 2 decisions, 2 of them recomputed",
+        "5 lines, 1 fetch, 2 decisions, 2 of them recomputed",
         f"all lines follow; the digest of the last line is {last['digest']}",
     ]
     # The file of the archive will do as well.

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from scrapy_rep.evidence.replay import NotAsClaimed, replay
+from scrapy_rep.evidence.lines import NotAsClaimed
+from scrapy_rep.evidence.replay import replay
 from scrapy_rep.evidence.warc import Answered
 from scrapy_rep.rep.caching.access import Failure, FetchResult
 

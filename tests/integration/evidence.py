@@ -43,6 +43,10 @@ class Evidence:
         verifier = Verifier(BytesIO(self.archive), Settings(), **options)
         return list(verifier.check(BytesIO(self.log))), verifier.summary
 
+    def first_problem(self) -> Problem | None:
+        verifier = Verifier(BytesIO(self.archive), Settings())
+        return next(verifier.check(BytesIO(self.log)), None)
+
     def problems(self, **options: Any) -> list[Problem]:
         return self.verify(**options)[0]
 

@@ -107,7 +107,7 @@ def changes(content: bytes, times: int) -> Iterator[bytes]:
 def check_changes(evidence: Evidence, times: int) -> None:
     """Change a byte of the log and one of the archive, so many *times*: each is found."""
     for log in changes(evidence.log, times):
-        problems = Evidence(log, evidence.archive).problems()
+        problem = Evidence(log, evidence.archive).first_problem()
         changed = next(
             number
             for number, (ours, theirs) in enumerate(
@@ -115,10 +115,10 @@ def check_changes(evidence: Evidence, times: int) -> None:
             )
             if ours != theirs
         )
-        assert problems
-        assert problems[0].number == changed
+        assert problem is not None
+        assert problem.number == changed
     for archive in changes(evidence.archive, times):
-        assert Evidence(evidence.log, archive).problems()
+        assert Evidence(evidence.log, archive).first_problem() is not None
 
 
 def test_a_changed_byte_is_found(demo: tuple[Path, list[Served], dict[str, Any]]) -> None:
@@ -287,6 +287,64 @@ async def test_an_answer_that_may_not_be_kept_serves_those_that_wait(
     await crawl(script, settings(tmp_path) | {"REP_MIN_AGE": 10})
     assert len(Evidence.read(tmp_path).of_type("fetch")) == 3
     assert Evidence.read(tmp_path).problems() == []
+
+
+@pytest_twisted.ensureDeferred
+async def test_origins_beyond_the_bound_are_described_again(
+    servers: LoopbackServers, tmp_path: Path
+) -> None:
+    several = [servers.serve(site(ok())) for _ in range(3)]
+
+    async def script(spider: ScriptedSpider) -> None:
+        for path in ("1", "no", "2"):
+            await ask_all(spider, [f"{one.url}/{path}" for one in several])
+
+    store = {"REP_STORE": f"sqlite:///{tmp_path}/store.sqlite", "REP_MAX_ORIGINS": 1}
+    await crawl(script, settings(tmp_path) | store)
+    evidence = Evidence.read(tmp_path)
+    assert evidence.problems() == []
+    assert len(evidence.of_type("fetch")) == 3
+    # Each origin makes the log forget the one before.
+    assert len(evidence.of_type("stored")) == 6
+    kinds = [each.rec_type for each in ArchiveIterator(BytesIO(evidence.archive))]
+    # But no body is archived again.
+    assert kinds.count("resource") == 0
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_page_that_refuses_by_its_header_is_in_the_log(
+    servers: LoopbackServers, tmp_path: Path
+) -> None:
+    page = http_response(200, b"a page", [("X-Robots-Tag", "noai"), ("TDM-Reservation", "1")])
+
+    async def answer(asked: Any, writer: Any) -> None:
+        writer.write(http_response(404) if asked.target == "/robots.txt" else page)
+
+    one = servers.serve(answer)
+    options = {"REP_PAGE_RULES": "obey", "REP_PURPOSES": ["ai-train"], "REP_TDM_FILE": False}
+
+    async def script(spider: ScriptedSpider) -> None:
+        await ask_all(spider, [f"{one.url}/1"])
+
+    await crawl(script, settings(tmp_path) | options)
+    evidence = Evidence.read(tmp_path)
+    assert [line["reason"] for line in evidence.of_type("decision")] == ["unavailable", "reserved"]
+    assert evidence.problems() == []
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_request_that_waited_in_vain_is_verified(
+    servers: LoopbackServers, tmp_path: Path
+) -> None:
+    one = servers.serve(site(http_response(503)))
+
+    async def script(spider: ScriptedSpider) -> None:
+        await spider.ask(f"{one.url}/1")
+
+    await crawl(script, settings(tmp_path) | {"REP_UNREACHABLE": "defer", "REP_MAX_WAIT": 1e-9})
+    evidence = Evidence.read(tmp_path)
+    assert [line["allowed"] for line in evidence.of_type("decision")] == [False]
+    assert evidence.problems() == []
 
 
 async def ask_all(spider: ScriptedSpider, urls: list[str], **options: Any) -> None:

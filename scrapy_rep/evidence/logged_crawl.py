@@ -1,0 +1,98 @@
+"""The crawl that wrote a log, with the settings that the log names.
+
+Here may live: how it comes from what is known to a policy. Here may not live: whether its
+decisions follow (:mod:`.verify`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from scrapy import Spider
+from scrapy.crawler import Crawler
+from scrapy.settings import BaseSettings
+from scrapy.statscollectors import StatsCollector
+from scrapy.utils.misc import load_object
+from scrapy.utils.python import global_object_name
+
+from scrapy_rep.evidence import lines
+from scrapy_rep.evidence.lines import NotAsClaimed
+from scrapy_rep.evidence.recorder import DECIDING
+from scrapy_rep.parsers.chain import ParserChain
+from scrapy_rep.parsers.wire import TARGETS
+from scrapy_rep.rep.caching.cache_entry import CacheEntry
+from scrapy_rep.rep.caching.freshness import Evaluation, evaluate
+from scrapy_rep.rep.dialects import Access
+from scrapy_rep.rep.directives.directives import Directives
+from scrapy_rep.rep.policy import Policy
+from scrapy_rep.settings import RepSettings
+
+_PARSERS = ("ROBOTSTXT_PARSER", "REP_FALLBACK_PARSER")
+_OUR_PARSERS = ("scrapy_rep.parser.", "scrapy.robotstxt.")
+
+
+class LoggedCrawl:
+    """The crawl of a log, with the settings that the log names.
+
+    Raises :exc:`~.lines.NotAsClaimed` for a parser that is not ours, Scrapy's or in the
+    settings of the *project*: a log is not trusted with the choice of code.
+    """
+
+    def __init__(self, logged: Mapping[str, Any], started: float, project: BaseSettings) -> None:
+        values = {name: logged[name] for name in DECIDING}
+        handlers = logged["DOWNLOAD_HANDLERS"].items()
+        # An unknown one counts as any: so it does in a crawl.
+        values["DOWNLOAD_HANDLERS"] = {
+            scheme: name if name in TARGETS else "" for scheme, name in handlers
+        }
+        values["REP_STORE"] = "memory"
+        for name in _PARSERS:
+            values[name] = _parser(name, logged[name], project)
+        if values["ROBOTSTXT_PARSER"] is None:
+            # Nobody chose one.
+            del values["ROBOTSTXT_PARSER"]
+        crawler = Crawler(Spider, values)
+        # It does not crawl, and so would have none.
+        crawler.stats = StatsCollector(crawler)
+        self.settings = RepSettings.read(crawler.settings)
+        self._chain = ParserChain(crawler, self.settings)
+        self._bounds = self.settings.bounds(started)
+
+    def evaluate(self, entry: CacheEntry, now: float) -> Evaluation:
+        """What *entry* lets the crawl do at the time *now*."""
+        settings = self.settings
+        return evaluate(entry, settings.dialect, settings.status_overrides, self._bounds, now)
+
+    def policy(self, entry: CacheEntry, evaluation: Evaluation, access: Access) -> Policy:
+        """The policy that *entry* leads to."""
+        rules = None
+        if access is Access.SUCCESSFUL and evaluation.copy is not None:
+            rules = self._chain.read(entry.origin, evaluation.copy.result)
+        robots = None if rules is None else rules.robots
+        return Policy(
+            origin=entry.origin,
+            access=access,
+            dialect=self.settings.dialect,
+            rules=rules,
+            entry=entry,
+            copy=evaluation.copy,
+            until=evaluation.until,
+            when_unreachable=self.settings.when_unreachable,
+            robots=robots,
+            directives=None if robots is None else Directives.of(robots, self.settings.honoured),
+        )
+
+    def overrides(self, policy: Policy) -> list[str]:
+        """The settings by which *policy* is another one than the standard says."""
+        return lines.overrides_of(policy, self.settings.status_overrides, self.settings.max_size)
+
+
+def _parser(setting: str, name: str | None, project: BaseSettings) -> str | None:
+    """The parser *name*, which a log has for *setting*."""
+    if name is None or name.startswith(_OUR_PARSERS):
+        return name
+    chosen = project.get(setting)
+    if chosen is None or global_object_name(load_object(chosen)) != name:
+        raise NotAsClaimed(f"the crawl had a parser of its own: run this with -s {setting}={name}")
+    return name
