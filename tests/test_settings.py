@@ -127,13 +127,10 @@ ACCEPTED: list[tuple[str, Any, str, Any]] = [
     ("REP_FETCH_META_KEYS", "proxy,bindaddress", "fetch_meta_keys", ("proxy", "bindaddress")),
     ("REP_FETCH_META_KEYS", [], "fetch_meta_keys", ()),
     ("REP_FETCH_TIMEOUT", "2.5", "fetch_timeout", 2.5),
-<<<<<<< HEAD
     ("REP_FLEET_SIZE", None, "fleet_size", None),
     ("REP_FLEET_SIZE", "", "fleet_size", None),
     ("REP_FLEET_SIZE", "4", "fleet_size", 4),
-=======
     ("REP_HISTORY", "0", "history", 0),
->>>>>>> evidence-ready
     ("REP_MAX_AGE", 60, "max_age", 60.0),
     ("REP_MAX_AGE", "", "max_age", None),
     ("REP_MAX_AGE", "None", "max_age", None),

@@ -39,26 +39,8 @@ class RobotsCommand(ScrapyCommand):
         """All subcommands, in the order of the help."""
         from scrapy_rep.cli.options import SubcommandGroup
 
-<<<<<<< HEAD
         modules = {name: import_module(f"scrapy_rep.cli.{name}") for name in _SUBCOMMANDS}
         subcommands = tuple(getattr(module, name.upper()) for name, module in modules.items())
-=======
-        subcommands = (
-            CHECK,
-            EXPLAIN,
-            COMPARE,
-            LINT,
-            FETCH,
-            PAGE,
-            SITEMAPS,
-            CACHE,
-            REPORT,
-            AUDIT,
-            HISTORY,
-            DIFF,
-            DEMO,
-        )
->>>>>>> evidence-ready
         return SubcommandGroup("robots", self.short_desc(), "", subcommands)
 
     def syntax(self) -> str:

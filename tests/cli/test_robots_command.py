@@ -89,14 +89,8 @@ def test_usage_errors(arguments: str, message: str, capsys: pytest.CaptureFixtur
 def test_help_of_the_command_lists_subcommands(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_in_process("--help") == 0
     printed = capsys.readouterr().out
-<<<<<<< HEAD
     for subcommand in RobotsCommand().root.subcommands:
         assert re.search(rf"^    {subcommand.name} +\w", printed, re.MULTILINE)
-=======
-    names = "check|explain|compare|lint|fetch|page|sitemaps|cache|report|audit|history|diff|demo"
-    assert f"<{names}> [options]" in printed
-    assert "crawl demonstration sites on this machine" in printed
->>>>>>> evidence-ready
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
