@@ -13,6 +13,8 @@ from typing import Any
 
 from access_table import rows as answers_by_access
 from docutils import nodes
+from scrapy import Request
+from scrapy.http import Response
 from scrapy.robotstxt import ProtegoRobotParser
 from scrapy.utils.test import get_crawler
 from sphinx.application import Sphinx
@@ -27,6 +29,7 @@ from scrapy_rep import (
     Policy,
     Reason,
     RepMiddleware,
+    RobotsForbidden,
     RobotsTxt,
 )
 from scrapy_rep.parsers.chain import Unreadable
@@ -158,6 +161,22 @@ def steps() -> Iterator[Step]:
             allowed_by_other,
         ],
     )
+    yield Step(
+        "Is the response reserved?",
+        ["Only if REP_PAGE_RULES = obey.", "By headers, meta tags and tdmrep.json."],
+        [Outcome.of(_of_reserved_response(), "it refuses all of REP_PURPOSES")],
+    )
+
+
+def _of_reserved_response() -> Verdict:
+    settings = {"ADDONS": {Addon: 0}, "REP_STORE": "memory", "REP_PAGE_RULES": "obey"}
+    middleware = RepMiddleware(get_crawler(settings_dict=settings | {"REP_PURPOSES": ["search"]}))
+    response = Response(_PAGE, headers={"X-Robots-Tag": "noindex"})
+    try:
+        middleware.process_response(Request(_PAGE), response)
+    except RobotsForbidden as forbidden:
+        return forbidden.verdict
+    raise AssertionError
 
 
 def _by_access() -> Iterator[Outcome]:

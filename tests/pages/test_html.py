@@ -132,6 +132,11 @@ def test_so_much_of_a_page_is_read() -> None:
         assert refused("<html>" + "x" * (padding - 6) + NOINDEX) == expected
 
 
+def test_many_tags_are_found() -> None:
+    head = '<meta name="robots" content="all">' * 20 + NOINDEX
+    assert refused(f"<head>{head}</head><body>") == SEARCH
+
+
 def test_a_value_has_a_length_too() -> None:
     tag = f'<meta name="robots" content="{"x" * 9000}, noindex">'
     assert refused(tag) == set()

@@ -183,3 +183,9 @@ def test_the_file_of_a_site_is_apart_from_its_robots_txt() -> None:
     assert origin_of(key_of(origin)) is None
     assert may_authenticate(origin.robots_url, origin, None)
     assert not may_authenticate("https://other.example/a", origin, None)
+
+
+def test_the_file_says_nothing_about_access() -> None:
+    one = TdmFile.parse(EVERYTHING)
+    assert one.allowed("/a", "x")
+    assert one.verdict("/a", "x").allowed

@@ -216,3 +216,45 @@ def test_a_term_is_about_all_purposes_that_it_includes(
     robots = RobotsTxt.parse(f"User-agent: *\n{record}\n".encode())
     preferences = Preferences(robots.records_for("x"), [purpose])
     assert (preferences.refusal("https://example.com/") is not None) is is_refused
+
+
+@pytest.mark.parametrize(
+    ("records", "path", "expected"),
+    [
+        ([], "/", []),
+        (["Content-Signal: search=yes, ai-train=no"], "/", [("search", 2), ("ai-train", -2)]),
+        # The longest path decides, for each kind of record by itself.
+        (
+            ["Content-Signal: ai-train=no", "Content-Signal: /a ai-train=yes"],
+            "/a",
+            [("ai-train", 3)],
+        ),
+        (["Content-Signal: ai-train=no", "Content-Signal: /a search=yes"], "/a", [("search", 3)]),
+        (["Content-Signal: ai-train=yes", "Content-Usage: train-ai=n"], "/", [("ai-train", -3)]),
+        (
+            ["Content-Signal: ai-train=yes", "Content-Usage: train-ai=y"],
+            "/",
+            [("ai-train", 2), ("ai-train", 3)],
+        ),
+        (["Content-Usage: train-ai=?1"], "/", []),
+    ],
+)
+def test_what_is_stated_of_each_purpose(
+    records: list[str], path: str, expected: list[tuple[str, int]]
+) -> None:
+    robots = RobotsTxt.parse("\n".join(["User-agent: *", *records]).encode())
+    preferences = Preferences(robots.records_for("x"), ["search", "train-ai"])
+    stated = [
+        (purpose, record.line if allows else -record.line)
+        for purpose, record, allows in preferences.stated(f"https://example.com{path}")
+    ]
+    assert sorted(stated) == sorted(expected)
+
+
+def test_what_is_stated_of_a_path_that_costs_too_much_is_refused() -> None:
+    costly = "".join("*%b" for _ in range(900))
+    records = ["Content-Signal: / ai-train=no", f"Content-Signal: /{costly} ai-train=yes"]
+    robots = RobotsTxt.parse("\n".join(["User-agent: *", *records]).encode())
+    preferences = Preferences(robots.records_for("x"), ["ai-train"])
+    found = list(preferences.stated(f"https://example.com/{'%25b' * 10}"))
+    assert [(purpose, allows) for purpose, _, allows in found] == [("ai-train", False)]
