@@ -24,9 +24,9 @@ from typing import Any, NamedTuple
 
 from scrapy.robotstxt import RobotParser
 
+from benchmarks._corpus import open_archive, paths_to_ask, read_members
 from scrapy_rep.cli import compare
 from scrapy_rep.cli.compare import PARSERS, Answers, short_name
-from scrapy_rep.cli.demo_sites import open_archive, paths_to_ask, read_members
 from scrapy_rep.cli.errors import CommandError
 from scrapy_rep.rep.dialects import GOOGLE, RFC9309, Dialect
 from scrapy_rep.rep.rules.differences import Answer, GoogleReading

@@ -22,6 +22,7 @@ extensions = [
     "sphinx_copybutton",
     "access_table",
     "clause_table",
+    "cli_options",
     "decision_diagram",
     "findings_table",
     "setting_values",

@@ -18,6 +18,7 @@ from scrapy_rep.exceptions import ConfigurationError, CrawlStopping, RobotsForbi
 from scrapy_rep.holding.concurrency import ConcurrencyLimit
 from scrapy_rep.holding.hold_queue import HoldQueue, MustLeave
 from scrapy_rep.holding.returns import HELD_SINCE, RETURNED, Arrival
+from scrapy_rep.observers.change_signal import ChangeSignal
 from scrapy_rep.observers.matching_limit import MatchingLimit
 from scrapy_rep.observers.observer import Observer, Observers
 from scrapy_rep.observers.stats import count
@@ -181,7 +182,11 @@ class RepMiddleware:
         meta.pop(PAGE_RULES, None)
         if meta.get("dont_obey_robotstxt"):
             download = download_of(request)
-            return None if download is None else self._wait_for_turn_of_fetch(request, download)
+            if download is not None:
+                return self._wait_for_turn_of_fetch(request, download)
+            if self._observe_allowed:
+                self._observers.on_exempt(request, "dont_obey_robotstxt")
+            return None
         policy = self._policies.peek(request.url)
         # The fast path: what decide() says of most requests, found without its values. Most
         # files ask for no delay, and most crawls come to none that does.
@@ -190,10 +195,11 @@ class RepMiddleware:
             and policy.directives is None
             and RETURNED not in meta
             and not self._pacing.asked
-            and not self._observe_allowed
             and self._tdm_files is None
             and policy.allowed(request.url, self._tokens.of(request))
         ):
+            if self._observe_allowed:
+                self._admitted(policy, request)
             return None
         return self._process_slowly(policy, request)
 
@@ -316,7 +322,13 @@ class RepMiddleware:
 
     def _admitted(self, policy: Policy | None, request: Request) -> None:
         """Show an admitted *request* to those who observe these."""
-        if self._observe_allowed and policy is not None:
+        if not self._observe_allowed:
+            return
+        if policy is None:
+            is_other = isinstance(origin_or_verdict(request.url), Verdict)
+            reason = Reason.OTHER_SCHEME if is_other else Reason.ROBOTS_TXT_ITSELF
+            self._observers.on_exempt(request, reason.value)
+        else:
             agents = self._tokens.of(request)
             verdict = policy.verdict(request.url, agents, now=self._clock())
             self._observers.on_decision(request, policy, agents, verdict)
@@ -342,6 +354,7 @@ def enabled_observers(
     """The observers that a crawl has, by its settings."""
     yield Summary(crawler)
     yield MatchingLimit(crawler)
+    yield ChangeSignal(crawler, settings)
     # Most crawls do without these, and without what they import.
     recorder = None
     if settings.report is not None:
@@ -349,6 +362,10 @@ def enabled_observers(
 
         recorder = Recorder(crawler, settings, settings.report, clock)
         yield recorder
+    if settings.audit is not None or settings.archive is not None:
+        from scrapy_rep.evidence.recorder import EvidenceRecorder
+
+        yield EvidenceRecorder(crawler, settings, clock)
     if settings.compare_with:
         from scrapy_rep.parsers.shadow import ShadowParsers
 

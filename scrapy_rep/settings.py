@@ -227,7 +227,7 @@ def _purposes(value: object) -> tuple[str, ...]:
 def _page_rules(value: object) -> PageRuleMode:
     mode = _one_of(_by_value(PageRuleMode))(value)
     if mode is not PageRuleMode.OFF and find_spec("http_sf") is None:
-        raise ValueError("the package http-sf is missing; install scrapy-rep[pages]")
+        raise ValueError("the package http-sf is missing: pip install http-sf")
     return mode
 
 
@@ -296,6 +296,15 @@ def _robot_parsers(value: object) -> tuple[type[RobotParser], ...]:
     return tuple(dict.fromkeys(map(_robot_parser, parsers)))
 
 
+def _directory(value: object) -> str:
+    accepted = "accepted: the path of a directory on this machine, or None for no archive"
+    if not isinstance(value, (str, Path)) or "\0" in str(value):
+        raise ValueError(accepted)
+    if "://" in str(value):
+        raise ValueError(f"not a URL; {accepted}")
+    return str(value)
+
+
 def _feed(settings: BaseSettings) -> Callable[[object], FeedSpec]:
     def check(value: object) -> FeedSpec:
         storages = {
@@ -357,6 +366,9 @@ class RepSettings:
     """
 
     agent_tokens: tuple[str, ...] = _setting([], tokens)
+    #: The directory of the archive, with parameters in it.
+    archive: str | None = _setting(None, _optional(_directory))
+    audit: FeedSpec | None = _setting(None, _later)
     compare_feed: FeedSpec | None = _setting(None, _later)
     #: The share of requests that are compared, from 0 to 1.
     compare_sample: float = _setting(1.0, _share)
@@ -379,6 +391,8 @@ class RepSettings:
         _meta_keys,
     )
     fetch_timeout: float = _setting(15.0, _seconds)
+    #: How many earlier versions of each robots.txt the store keeps.
+    history: int = _setting(5, _integer(at_least=0))
     max_age: float | None = _setting(None, _optional(_seconds))
     max_fetches: int = _setting(200, _integer(at_least=1))
     max_origins: int = _setting(10_000, _integer(at_least=1))
@@ -428,6 +442,7 @@ class RepSettings:
         _warn_about_unknown(settings)
         read = partial(_read, settings)
         values = {name: read(f"REP_{name.upper()}", it["check"]) for name, it in _SETTINGS.items()}
+        values["audit"] = read("REP_AUDIT", _optional(_feed(settings)))
         values["compare_feed"] = read("REP_COMPARE_FEED", _optional(_feed(settings)))
         values["pacing"] = read("REP_PACING", _paced_by(values["store"]))
         values["max_redirects"] = values["max_redirects"] or values["dialect"].max_redirects

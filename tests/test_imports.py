@@ -81,6 +81,7 @@ def test_nothing_but_cli_imports_cli(path: Path) -> None:
 LAYERS = [
     "rep",
     "exceptions",
+    "signals",
     "stores",
     "settings",
     "engine",
@@ -92,6 +93,7 @@ LAYERS = [
     "throttling",
     "pages",
     "policies",
+    "evidence",
     "middleware",
     "addon",
     "spiders",
@@ -193,7 +195,7 @@ def test_any_command_of_scrapy_loads_of_us_what_its_help_needs() -> None:
 
 
 def test_our_command_loads_no_store_no_reactor_and_no_template_engine() -> None:
-    loaded = loaded_by(f"{_ENTRY_POINT}point.load()().syntax()")
+    loaded = loaded_by(f"{_ENTRY_POINT}point.load()().root")
     assert "scrapy_rep.cli.report" in loaded
     assert not loaded & _NEVER
 

@@ -76,6 +76,9 @@ class Observers:
     def on_decision(self, request: Request, policy: Any, agents: Any, verdict: Any) -> None:
         self.told.append(verdict)
 
+    def on_exempt(self, request: Request, why: str) -> None:
+        self.told.append(why)
+
 
 @cache
 def made(until_open: bool) -> Any:
@@ -123,6 +126,15 @@ def done_with(request: Request, middleware: Any) -> str:
     return "wait"
 
 
+@pytest.mark.parametrize("observed", [True, False])
+def test_a_request_that_obeys_no_robots_txt_is_told_of(observed: bool) -> None:
+    middleware = middleware_for(CASES[0], observed=observed)
+    request = Request(f"{SITE}/", meta={"dont_obey_robotstxt": True})
+    assert middleware.process_request(request) is None
+    told = middleware._observers.told  # noqa: SLF001
+    assert told == (["dont_obey_robotstxt"] if observed else [])
+
+
 _DONE = {Admit: "Admit", Refuse: "Refuse", Hold: "wait", Fetch: "wait"}
 
 
@@ -138,7 +150,9 @@ def test_the_fast_path_and_decide_agree(quickly: bool, asked: bool, observed: bo
         if isinstance(decision, Refuse):
             assert told == [decision.verdict]
         else:
-            assert len(told) == (observed and isinstance(decision, Admit) and bool(case.policy))
+            assert len(told) == (observed and isinstance(decision, Admit))
+            # A request is exempt only where no policy was asked.
+            assert [isinstance(each, str) for each in told] == [case.policy is None] * len(told)
         admitted = middleware._pacing.admitted  # noqa: SLF001
         if isinstance(decision, Admit) and case.policy is not None:
             assert (admitted == [request]) is (asked or decision.asks_for_delay), case

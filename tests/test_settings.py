@@ -78,6 +78,11 @@ ACCEPTED: list[tuple[str, Any, str, Any]] = [
     ("REP_AGENT_TOKENS", ["A", "B"], "agent_tokens", ("A", "B")),
     ("REP_AGENT_TOKENS", (), "agent_tokens", ()),
     ("REP_AGENT_TOKENS", "", "agent_tokens", ()),
+    ("REP_ARCHIVE", "archive/", "archive", "archive/"),
+    ("REP_ARCHIVE", Path("a"), "archive", "a"),
+    ("REP_ARCHIVE", "None", "archive", None),
+    ("REP_AUDIT", "a.jsonl", "audit", FeedSpec("a.jsonl", FileFeedStorage)),
+    ("REP_AUDIT", None, "audit", None),
     ("REP_COMPARE_FEED", "a.jsonl", "compare_feed", FeedSpec("a.jsonl", FileFeedStorage)),
     ("REP_COMPARE_FEED", Path("a"), "compare_feed", FeedSpec("a", FileFeedStorage)),
     ("REP_COMPARE_FEED", "file:///a", "compare_feed", FeedSpec("file:///a", FileFeedStorage)),
@@ -130,6 +135,7 @@ ACCEPTED: list[tuple[str, Any, str, Any]] = [
     ("REP_MAX_SIZE", 1_000_000, "max_size", 1_000_000),
     ("REP_MAX_WAIT", 60, "max_wait", 60.0),
     ("REP_MAX_FETCHES", "8", "max_fetches", 8),
+    ("REP_HISTORY", 0, "history", 0),
     ("REP_MAX_WAITING", 1, "max_waiting", 1),
     ("REP_MIN_AGE", "1", "min_age", 1.0),
     ("REP_NOFOLLOW", "ugc,nofollow", "nofollow", frozenset({"ugc", "nofollow"})),
@@ -212,6 +218,9 @@ REFUSED: list[tuple[str, Any, str]] = [
         "gopher://a",
         "accepted: a path, or a URI with a scheme of FEED_STORAGES: ",
     ),
+    ("REP_ARCHIVE", 1, "accepted: the path of a directory"),
+    ("REP_ARCHIVE", "s3://bucket/a", "not a URL"),
+    ("REP_AUDIT", "gopher://a", " gs, s3, stdout"),
     ("REP_COMPARE_FEED", "gopher://a", " gs, s3, stdout"),
     ("REP_COMPARE_FEED", 1, "accepted: a path"),
     ("REP_COMPARE_SAMPLE", 1.01, "accepted: a number from 0 to 1"),
@@ -276,6 +285,7 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("REP_MAX_REDIRECTS", 4, "accepted: an integer, at least 5 (RFC 9309 §2.3.1.2)"),
     ("REP_MAX_SIZE", 511_999, "accepted: an integer, at least 512000 (500 KiB, RFC 9309 §2.5)"),
     ("REP_MAX_FETCHES", 0, "accepted: an integer, at least 1"),
+    ("REP_HISTORY", -1, "accepted: an integer, at least 0"),
     ("REP_MAX_WAITING", 0, "accepted: an integer, at least 1"),
     ("REP_REPORT", 1, "accepted: the path of a file"),
     ("REP_REPORT", "s3://bucket/robots.html", "no URL"),
@@ -453,5 +463,5 @@ def test_values_without_passwords_are_shown_whole() -> None:
 def test_page_rules_need_their_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("scrapy_rep.settings.find_spec", lambda name: None)
     assert read().page_rules is PageRuleMode.OFF
-    with pytest.raises(ConfigurationError, match=r"install scrapy-rep\[pages\]"):
+    with pytest.raises(ConfigurationError, match=r"pip install http-sf"):
         read(REP_PAGE_RULES="annotate")

@@ -5,10 +5,8 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable, Coroutine, Iterator
-from typing import Any, TypeVar
+from collections.abc import Iterator
 
-from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 
 from scrapy_rep.cli import options as common
@@ -16,7 +14,18 @@ from scrapy_rep.cli.cache_refresh import refresh, show_change
 from scrapy_rep.cli.crawling import with_crawler
 from scrapy_rep.cli.errors import FAILED, FINE, WRONG, CommandError
 from scrapy_rep.cli.options import Subcommand, SubcommandGroup
-from scrapy_rep.cli.output import Column, Printer, Style, Table, iso, number, span, write_json
+from scrapy_rep.cli.output import (
+    Column,
+    Cut,
+    Printer,
+    Records,
+    Style,
+    Table,
+    iso,
+    number,
+    span,
+    write_json,
+)
 from scrapy_rep.cli.sources import origin_of
 from scrapy_rep.cli.store import DUE, NewCrawl, OriginState, sorted_origins, store_place, use_store
 from scrapy_rep.rep.caching.access import FetchResult
@@ -27,8 +36,6 @@ from scrapy_rep.rep.text import printable
 from scrapy_rep.settings import RepSettings
 from scrapy_rep.stores.base import Store
 
-_T = TypeVar("_T")
-
 _STYLES = {
     Freshness.FRESH.value: Style.GOOD,
     DUE: Style.GOOD,
@@ -37,162 +44,59 @@ _STYLES = {
     Freshness.REFUSED.value: Style.BAD,
     Freshness.GIVEN_UP.value: Style.BAD,
 }
-# The columns of the list after the origin. Their widths are fixed, so that a line can be
-# written before the next origin is read.
 _COLUMNS = (
-    Column("standing", 8),
-    Column("access", 11),
-    Column("status", 6, right=True),
-    Column("age", 7, right=True),
-    Column("left", 7, right=True),
-    Column("bytes", 9, right=True),
+    Column("origin"),
+    Column("standing", width=8),
+    Column("access", width=11),
+    Column("status", right=True),
+    Column("age", right=True, width=7),
+    Column("left", right=True, width=7),
+    Column("bytes", right=True, width=9),
 )
-
-_DESCRIPTION = """\
-Looks at and manages what crawls remember of robots.txt: the store that the
-setting REP_STORE names, by default rep/robots.sqlite in the data directory of
-the project. Outside a project, that is .scrapy/rep/robots.sqlite below the
-working directory. Another one: -s REP_STORE=sqlite:///path/of/the.file,
-or the URL of a Redis
-
-What is shown is what a crawl that began now would make of it, with the
-settings of the project and of -s. Settings of single spiders and of add-ons are
-not considered. Crawls may be running: nothing here gets in their way.
-
-Exit codes: 0 done; 1 nothing is known of the origin, or you said no; 2 usage,
-settings, a store in memory or one that does not work, no answer to a refresh.
-
-examples:
-  scrapy robots cache list
-  scrapy robots cache show example.com
-  scrapy robots cache refresh https://example.com
-  scrapy robots cache clear --yes"""
-
-_LIST = """\
-One line for each origin of which something is known, by host.
-
-  standing  fresh: used as it is
-            due: used, and fetched again in the background
-            stale: fetched again before the next page
-            outage: unreachable; the copy from before goes on being used
-            refused: unreachable, and there is no such copy
-            given up: for so long that it counts as if there were none
-  access    successful: its rules are followed; unavailable: all is allowed;
-            unreachable: as REP_UNREACHABLE says; disallowed: all is refused;
-            -: a page has to wait for a fetch
-  status    of the last answer, - if there was none
-  age       since the copy came or was confirmed, or since the last attempt
-  left      until it is used no longer
-  bytes    of the copy's body
-
---json writes JSON Lines: an object for each origin, times in seconds or as ISO
-8601 in UTC, null for what is not there.
-
-Exit codes: 0, also if nothing is known; 2 a store that does not work."""
-
-_SHOW = """\
-All that is known of one origin, what it means for a crawl, and the robots.txt
-with line numbers, as far as a crawl reads it (REP_MAX_SIZE). Whatever is not
-printable in it is escaped, and long lines are cut.
-
-ORIGIN is any URL of the origin, or a host; without a scheme, https is meant.
-
---json writes one object: that of "list", and headers, hops, times and the body.
-Bytes of the body that are not UTF-8 are written as \\xNN.
-
-Exit codes: 0; 1 nothing is known of the origin; 2 no origin, or a store that
-does not work."""
-
-_REFRESH = """\
-Fetches the robots.txt of one origin now, whatever is known of it, as a crawl
-would: through a crawler with the project's settings, with its proxies, handlers
-and User-Agent, and conditionally where a copy is known. Keeps the outcome, and
-says what has changed. Pipelines, feeds, JOBDIR and spiders of the project have
-no part in it. The log starts at WARNING, unless -L says otherwise.
-
-ORIGIN is any URL of the origin, or a host; without a scheme, https is meant.
-
---json writes one object: outcome (new, confirmed, same, changed or
-unreachable), and what was known before and is now, each as "list" shows it.
-
-Exit codes: 0; 2 the robots.txt is unreachable, the outcome could not be kept, or
-usage."""
-
-_CLEAR = """\
-Forgets one origin or, without ORIGIN, all of them, and says how many. The next
-crawl fetches them anew. Asks before it forgets all of them; without a terminal
-to ask at, --yes is needed. Crawls that are running go on with what they have
-in memory.
-
-ORIGIN is any URL of the origin, or a host; without a scheme, https is meant.
-
---json writes one object: {"forgotten": N}.
-
-Exit codes: 0; 1 nothing was known of the origin, or you said no; 2 --yes is
-needed, or a store that does not work."""
-
-_PATH = """\
-Prints where the store is, or would be: its file, or the URL of its Redis. What is
-there is not looked at. --json writes one object: {"path": "..."}.
-
-Exit codes: 0; 2 the store is in memory, or REP_STORE makes no sense."""
-
-
-class _Cache:
-    """The store of a project, and where the output goes."""
-
-    def __init__(self, options: argparse.Namespace, scrapy_settings: BaseSettings) -> None:
-        self.scrapy_settings = scrapy_settings
-        self.settings = RepSettings.read(scrapy_settings)
-        self.place = store_place(self.settings)
-        self.printer = Printer(sys.stdout)
-        self.as_json: bool = options.json
-
-    def crawl(self) -> NewCrawl:
-        """A crawl that begins now."""
-        return NewCrawl(self.settings, time.time())
-
-    def use(self, use: Callable[[Store], Coroutine[Any, Any, _T]], otherwise: _T) -> _T:
-        """As :func:`use_store`."""
-        return use_store(self.settings, use, otherwise)
+# So many origins are in memory at a time.
+_PORTION = 1000
+# The width of the labels of "show".
+_LABEL = 15
 
 
 # -- path, list and show -------------------------------------------------------------
 
 
-def _path(options: argparse.Namespace, settings: BaseSettings) -> int:
-    cache = _Cache(options, settings)
-    if cache.as_json:
-        write_json({"path": cache.place})
+def _path(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
+    place = store_place(RepSettings.read(scrapy_settings))
+    if options.format == "json":
+        write_json({"path": place})
     else:
-        cache.printer.line(cache.place)
+        Printer(sys.stdout).line(place)
     return FINE
 
 
-def _list(options: argparse.Namespace, settings: BaseSettings) -> int:
-    cache = _Cache(options, settings)
+def _list(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
+    settings = RepSettings.read(scrapy_settings)
+    titles = [column.title for column in _COLUMNS]
+    records = None
+    if options.format != "text":
+        records = Records(options.format, titles)
 
     async def write_all(store: Store) -> int:
+        crawl = NewCrawl(settings, time.time())
         origins = await sorted_origins(store)
-        add = _adder(cache, origins)
-        async for state in cache.crawl().states(store, origins):
-            add(state)
+        widest = max((len(str(origin)) for origin in origins), default=0)
+        origin = Column("origin", cut=Cut.MIDDLE, width=widest)
+        table = Table(Printer(sys.stdout), (origin, *_COLUMNS[1:]), styled=1)
+        for start in range(0, len(origins), _PORTION):
+            portion = origins[start : start + _PORTION]
+            states = [state async for state in crawl.states(store, portion)]
+            if records is None:
+                table.write(list(map(_cells, states)), [_STYLES[each.standing] for each in states])
+            else:
+                for state in states:
+                    records.write(state.summary())
         return len(origins)
 
-    if not cache.use(write_all, 0) and not cache.as_json:
-        sys.stderr.write(f"Nothing is known: {cache.place}\n")
+    if not use_store(settings, write_all, 0) and records is None:
+        sys.stderr.write(f"Nothing is cached: {store_place(settings)}\n")
     return FINE
-
-
-def _adder(cache: _Cache, origins: list[Origin]) -> Callable[[OriginState], None]:
-    """The function that writes the line of one of *origins*."""
-    if cache.as_json:
-        return lambda state: write_json(state.summary())
-    if not origins:
-        return lambda state: None
-    widest = max(len(printable(str(origin))) for origin in origins)
-    table = Table(cache.printer, [Column("origin", widest), *_COLUMNS], styled=1)
-    return lambda state: table.add(_cells(state), _STYLES[state.standing])
 
 
 def _cells(state: OriginState) -> list[str]:
@@ -200,35 +104,34 @@ def _cells(state: OriginState) -> list[str]:
         state.origin,
         state.standing,
         state.access or "-",
-        "-" if state.last.status is None else str(state.last.status),
+        "-" if state.entry.last.status is None else str(state.entry.last.status),
         span(state.age),
         span(state.left),
         "-" if state.size is None else str(state.size),
     ]
 
 
-def _show(options: argparse.Namespace, settings: BaseSettings) -> int:
-    cache = _Cache(options, settings)
+def _show(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
+    settings = RepSettings.read(scrapy_settings)
     origin = origin_of(options.origin)
     nothing: CacheEntry | None = None
-    entry = cache.use(lambda store: store.read(origin), nothing)
+    entry = use_store(settings, lambda store: store.read(origin), nothing)
     if entry is None:
-        return _nothing_known(origin)
-    state = cache.crawl().state(entry)
-    if cache.as_json:
+        return _not_cached(origin)
+    state = NewCrawl(settings, time.time()).state(entry)
+    if options.format == "json":
         write_json(state.everything())
         return FINE
-    printer = cache.printer
+    printer = Printer(sys.stdout)
     printer.line(printer.styled(state.origin, Style.BOLD))
     for label, text in _fields(state):
-        shown = printer.styled(text, _STYLES[text] if label == "standing" else None)
-        printer.line(f"  {label:<15}  {shown}".rstrip())
+        printer.field(label, text, _STYLES[text] if label == "standing" else None, _LABEL)
     _show_file(state, printer)
     return FINE
 
 
-def _nothing_known(origin: Origin) -> int:
-    sys.stderr.write(f"Nothing is known of {printable(str(origin))}\n")
+def _not_cached(origin: Origin) -> int:
+    sys.stderr.write(f"Not cached: {printable(str(origin))}\n")
     return WRONG
 
 
@@ -282,114 +185,166 @@ def _show_file(state: OriginState, printer: Printer) -> None:
 # -- refresh -------------------------------------------------------------------------
 
 
-def _refresh(options: argparse.Namespace, settings: BaseSettings) -> int:
-    cache = _Cache(options, settings)
-    origin = origin_of(options.origin)
-    refreshed = with_crawler(settings, lambda crawler: refresh(origin, crawler), {}, "WARNING")
-    crawl = cache.crawl()
+def _refresh(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
+    settings = RepSettings.read(scrapy_settings)
+    place, origin = store_place(settings), origin_of(options.origin)
+    refreshed = with_crawler(
+        scrapy_settings, lambda crawler: refresh(origin, crawler), {}, "WARNING"
+    )
+    crawl = NewCrawl(settings, time.time())
     before = crawl.state(refreshed.before) if refreshed.before else None
     now = crawl.state(refreshed.now)
-    if cache.as_json:
+    if options.format == "json":
         states = {"before": before.summary() if before else None, "now": now.summary()}
         write_json({"outcome": refreshed.outcome} | states)
     else:
-        show_change(before, now, refreshed.outcome, cache.printer)
+        show_change(before, now, refreshed.outcome, Printer(sys.stdout))
     if not refreshed.kept:
-        raise CommandError(f"{cache.place}: the outcome could not be kept")
+        raise CommandError(f"{place}: the outcome could not be stored")
     return FAILED if refreshed.outcome == "unreachable" else FINE
 
 
 # -- clear ---------------------------------------------------------------------------
 
 
-def _clear(options: argparse.Namespace, settings: BaseSettings) -> int:
-    cache = _Cache(options, settings)
+def _clear(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
+    settings = RepSettings.read(scrapy_settings)
     if options.origin is not None:
         origin = origin_of(options.origin)
-        deleted = cache.use(lambda store: store.delete(origin), False)
-        _report_deleted(cache, int(deleted))
-        return FINE if deleted else _nothing_known(origin)
-    if not options.yes and not _confirmed(cache):
-        sys.stderr.write("Nothing was forgotten\n")
-        return WRONG
-    _report_deleted(cache, cache.use(lambda store: store.clear(), 0))
-    return FINE
+        deleted = int(use_store(settings, lambda store: store.delete(origin), False))
+    else:
+        origin = None
+        if not options.yes and not _confirmed(settings):
+            sys.stderr.write("Nothing was deleted\n")
+            return WRONG
+        deleted = use_store(settings, lambda store: store.clear(), 0)
+    if options.format == "json":
+        write_json({"deleted": deleted})
+    else:
+        Printer(sys.stdout).line(f"{number(deleted, 'origin')} deleted")
+    return _not_cached(origin) if origin is not None and not deleted else FINE
 
 
-def _confirmed(cache: _Cache) -> bool:
-    """Whether the user agrees to delete everything. Raises :exc:`UsageError` without a terminal."""
+def _confirmed(settings: RepSettings) -> bool:
+    """Whether the user agrees to delete all. Raises :exc:`CommandError` without a terminal."""
     if not sys.stdin.isatty():
-        message = "this would forget all origins: add --yes, or name one origin"
-        raise UsageError(message, print_help=False)
+        raise CommandError("this would delete all origins: add --yes, or name one origin")
 
     async def count(store: Store) -> int:
         return sum([1 async for _ in store.origins()])
 
-    origins = number(cache.use(count, 0), "origin")
-    sys.stderr.write(f"Forget all {origins} in {cache.place}? [y/N] ")
+    origins = number(use_store(settings, count, 0), "origin")
+    sys.stderr.write(f"Delete all {origins} in {store_place(settings)}? [y/N] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")
-
-
-def _report_deleted(cache: _Cache, count: int) -> None:
-    if cache.as_json:
-        write_json({"forgotten": count})
-    else:
-        cache.printer.line(f"{number(count, 'origin')} forgotten")
 
 
 # -- options -------------------------------------------------------------------------
 
 
+def _add_list_options(parser: argparse.ArgumentParser) -> None:
+    common.add_json(parser, "csv")
+
+
 def _add_origin(parser: argparse.ArgumentParser, nargs: str | None = None) -> None:
     parser.add_argument(
-        "origin", metavar="ORIGIN", nargs=nargs, help="a URL of the origin, or a host"
+        "origin", metavar="ORIGIN", nargs=nargs, help="a URL of the site, or its host"
     )
     common.add_json(parser)
 
 
 def _add_clear_options(parser: argparse.ArgumentParser) -> None:
     _add_origin(parser, "?")
-    parser.add_argument("--yes", action="store_true", help="do not ask before all is forgotten")
+    parser.add_argument("--yes", action="store_true", help="do not ask before deleting all")
 
 
 CACHE = SubcommandGroup(
     "cache",
-    "look at and manage what crawls remember of robots.txt",
-    _DESCRIPTION,
+    "look at and manage the store of robots.txt policies",
+    """\
+Looks at and manages the store of robots.txt policies (REP_STORE), even while
+crawls run. Another store: -s REP_STORE=sqlite:///path/of/the.file, or the URL
+of a Redis.""",
     (
         Subcommand(
             "list",
             "[options]",
-            "what is known, one line for each origin",
-            _LIST,
-            common.add_json,
+            "list cached origins",
+            """\
+Lists cached origins by host, and what they mean for a crawl that begins now.
+
+Exit codes: 0 done, 2 error""",
+            _add_list_options,
             _list,
+            """\
+  scrapy robots cache list
+  scrapy robots cache list --format csv > cache.csv
+  scrapy robots cache list -s REP_STORE=sqlite:///crawls/robots.sqlite""",
         ),
         Subcommand(
             "show",
             "ORIGIN [options]",
-            "all that is known of one origin",
-            _SHOW,
+            "show the cache entry of one origin",
+            """\
+Shows the cache entry of one origin: its robots.txt, how it was answered, when,
+and for how long a crawl uses it.
+
+Exit codes: 0 done, 1 not cached, 2 error""",
             _add_origin,
             _show,
+            """\
+  scrapy robots cache show example.com
+  scrapy robots cache show http://127.0.0.1:8000
+  scrapy robots cache show --json example.com""",
         ),
         Subcommand(
             "refresh",
             "ORIGIN [options]",
             "fetch the robots.txt of one origin now",
-            _REFRESH,
+            """\
+Fetches the robots.txt of one origin now, stores it, and shows what has changed.
+
+Exit codes: 0 done, 2 error or robots.txt unreachable""",
             _add_origin,
             _refresh,
+            """\
+  scrapy robots cache refresh example.com
+  scrapy robots cache refresh --json example.com
+  scrapy robots cache refresh -L DEBUG example.com""",
         ),
         Subcommand(
             "clear",
             "[ORIGIN] [options]",
-            "forget one origin, or all",
-            _CLEAR,
+            "delete one origin, or all",
+            """\
+Deletes one origin or, without ORIGIN, all of them. The next crawl fetches their
+robots.txt again. Running crawls keep what they have in memory.
+
+Exit codes: 0 done, 1 not cached or you said no, 2 error""",
             _add_clear_options,
             _clear,
+            """\
+  scrapy robots cache clear example.com
+  scrapy robots cache clear
+  scrapy robots cache clear --yes""",
         ),
-        Subcommand("path", "[options]", "where the store is", _PATH, common.add_json, _path),
+        Subcommand(
+            "path",
+            "[options]",
+            "print where the store is",
+            """\
+Prints the file or the URL of the store, whether or not it exists yet.
+
+Exit codes: 0 done, 2 error""",
+            common.add_json,
+            _path,
+            """\
+  scrapy robots cache path
+  ls -l $(scrapy robots cache path)""",
+        ),
     ),
+    """\
+  scrapy robots cache list
+  scrapy robots cache show example.com
+  scrapy robots cache clear --yes""",
 )

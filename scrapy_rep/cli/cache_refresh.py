@@ -20,9 +20,9 @@ from scrapy_rep.stores.base import time_of
 from scrapy_rep.stores.open import open_store
 
 _HEADLINES = {
-    "new": "known from now on",
-    "confirmed": "confirmed by the server, nothing has changed",
-    "same": "fetched again, nothing has changed",
+    "new": "cached now",
+    "confirmed": "confirmed by the server, not changed",
+    "same": "fetched again, not changed",
     "changed": "fetched again, and changed",
     "unreachable": "unreachable",
 }
@@ -88,8 +88,8 @@ def show_change(
 def _compared(state: OriginState) -> Iterator[tuple[str, str]]:
     yield "standing", state.standing
     yield "access", state.access or "-"
-    yield "answer", printable(state.last.detail) or "-"
-    yield "url", printable(state.last.url)
+    yield "answer", printable(state.entry.last.detail) or "-"
+    yield "url", printable(state.entry.last.url)
     yield "bytes", "-" if state.size is None else str(state.size)
     yield "left", span(state.left)
 

@@ -7,14 +7,25 @@ only when ``scrapy robots`` is called.
 from __future__ import annotations
 
 import argparse
+import re
+from difflib import get_close_matches
 from functools import cached_property
-from typing import TYPE_CHECKING
+from importlib import import_module
+from typing import TYPE_CHECKING, NoReturn
 
+from scrapy import __version__ as scrapy_version
 from scrapy.commands import ScrapyCommand, ScrapyHelpFormatter
-from scrapy.exceptions import UsageError
 
 if TYPE_CHECKING:
-    from scrapy_rep.cli.options import SubcommandGroup
+    from scrapy_rep.cli.options import Subcommand, SubcommandGroup
+
+# Each has a module of its name, and in it a constant of its name in capitals.
+_SUBCOMMANDS = (
+    *("check", "explain", "compare", "lint", "fetch", "page", "sitemaps"),
+    *("cache", "report", "audit", "history", "diff", "demo", "completion"),
+)
+_DOCUMENTATION = "docs/cli.rst in the source of scrapy-rep"
+_LEVELS = ("CRITICAL", "ERROR", "WARNING", "INFO", "DEBUG")
 
 
 class RobotsCommand(ScrapyCommand):
@@ -25,25 +36,16 @@ class RobotsCommand(ScrapyCommand):
 
     @cached_property
     def root(self) -> SubcommandGroup:
-        """All subcommands, in the order of the help. A new one needs a line here."""
-        from scrapy_rep.cli.cache import CACHE
-        from scrapy_rep.cli.check import CHECK
-        from scrapy_rep.cli.compare import COMPARE
-        from scrapy_rep.cli.demo import DEMO
-        from scrapy_rep.cli.explain import EXPLAIN
-        from scrapy_rep.cli.fetch import FETCH
-        from scrapy_rep.cli.lint import LINT
+        """All subcommands, in the order of the help."""
         from scrapy_rep.cli.options import SubcommandGroup
-        from scrapy_rep.cli.page import PAGE
-        from scrapy_rep.cli.report import REPORT
-        from scrapy_rep.cli.sitemaps import SITEMAPS
 
-        subcommands = (CHECK, EXPLAIN, COMPARE, LINT, FETCH, PAGE, SITEMAPS, CACHE, REPORT, DEMO)
+        modules = {name: import_module(f"scrapy_rep.cli.{name}") for name in _SUBCOMMANDS}
+        subcommands = tuple(getattr(module, name.upper()) for name, module in modules.items())
         return SubcommandGroup("robots", self.short_desc(), "", subcommands)
 
     def syntax(self) -> str:
         """The arguments, for the usage line."""
-        return self.root.syntax
+        return "<subcommand> [options]"
 
     def short_desc(self) -> str:
         """The line in Scrapy's list of commands."""
@@ -51,40 +53,98 @@ class RobotsCommand(ScrapyCommand):
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         """Add a parser for each subcommand, with Scrapy's own options."""
-        self._add_parsers(parser, self.root, "scrapy robots")
+        from scrapy_rep import __version__
 
-    def _add_parsers(
-        self, parser: argparse.ArgumentParser, group: SubcommandGroup, words: str
-    ) -> None:
-        from scrapy_rep.cli.options import SubcommandGroup
+        # Scrapy has made this parser.
+        parser.prog = "scrapy robots"
+        parser.error = lambda message: _error(parser, message)  # type: ignore[method-assign]
+        version = f"scrapy-rep {__version__} (Scrapy {scrapy_version})"
+        parser.add_argument("--version", action="version", version=version)
+        self._add_parsers(parser, self.root)
 
-        parsers = parser.add_subparsers(title="Subcommands", metavar="<subcommand>", required=True)
+    def _add_parsers(self, parser: argparse.ArgumentParser, group: SubcommandGroup) -> None:
+        from scrapy_rep.cli.options import Subcommand
+
+        parsers = parser.add_subparsers(
+            title="Subcommands", metavar="<subcommand>", required=True, parser_class=_Parser
+        )
         for command in group.subcommands:
-            own_words = f"{words} {command.name}"
+            prog = f"{parser.prog} {command.name}"
             subparser = parsers.add_parser(
                 command.name,
-                prog=own_words,
+                prog=prog,
                 help=command.summary,
-                usage=f"{own_words} {command.syntax}",
+                usage=f"{prog} {command.syntax}",
                 description=command.description,
+                epilog=_epilog(command),
                 formatter_class=_HelpFormatter,
                 conflict_handler="resolve",
             )
-            if isinstance(command, SubcommandGroup):
-                self._add_parsers(subparser, command, own_words)
-            else:
-                super().add_options(subparser)
+            if isinstance(command, Subcommand):
+                self._add_global_options(subparser)
                 command.add_options(subparser)
-                subparser.set_defaults(run_subcommand=command.run, words=own_words)
+                subparser.set_defaults(run_subcommand=command.run, parser=subparser)
+            else:
+                self._add_parsers(subparser, command)
+
+    def _add_global_options(self, parser: argparse.ArgumentParser) -> None:
+        """Those of Scrapy. The help shows two of them, the others are rarely needed here."""
+        super().add_options(parser)
+        # What is added again replaces what Scrapy has added.
+        group = parser.add_argument_group("Options of all subcommands")
+        group.add_argument(
+            "-s",
+            "--set",
+            action="append",
+            default=[],
+            metavar="NAME=VALUE",
+            help="change a setting; may be repeated",
+        )
+        group.add_argument(
+            "-L",
+            "--loglevel",
+            metavar="LEVEL",
+            type=str.upper,
+            choices=_LEVELS,
+            help=f"write log messages from this level on ({', '.join(_LEVELS)})",
+        )
+        for name in ("--logfile", "--profile", "--pidfile"):
+            group.add_argument(name, help=argparse.SUPPRESS)
+        for name in ("--nolog", "--pdb"):
+            group.add_argument(name, action="store_true", help=argparse.SUPPRESS)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Run the subcommand that *opts* names."""
         from scrapy_rep.cli.errors import exit_code_of
 
+        parser: argparse.ArgumentParser = opts.parser
         if args:
             # Scrapy accepts options that its parser does not know.
-            raise UsageError(f"unrecognized arguments: {' '.join(args)}", print_help=False)
-        self.exitcode = exit_code_of(opts.words, lambda: opts.run_subcommand(opts, self.settings))
+            options = ", ".join(re.findall(r"--[\w-]+", parser.format_help()))
+            known = f" (choose from {options})" if args[0].startswith("-") else ""
+            parser.error(f"unrecognized argument: '{args[0]}'{known}")
+        self.exitcode = exit_code_of(parser.prog, lambda: opts.run_subcommand(opts, self.settings))
+
+
+def _epilog(command: Subcommand | SubcommandGroup) -> str:
+    examples = f"Examples\n========\n{command.examples}\n\n" if command.examples else ""
+    return f"{examples}Documentation: {_DOCUMENTATION}"
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        _error(self, message)
+
+
+def _error(parser: argparse.ArgumentParser, message: str) -> NoReturn:
+    """End the process with *message*, and with a suggestion if something is misspelt."""
+    known = re.search(r"'(?P<wrong>[^']+)' \(choose from (?P<known>.*)\)$", message)
+    if known is not None:
+        names = re.findall(r"[\w-]+", known["known"])
+        close = get_close_matches(known["wrong"], names, 1)
+        message = message[: known.start()] + f"'{known['wrong']}'"
+        message += f": did you mean {close[0]}?" if close else f" (choose from {', '.join(names)})"
+    parser.exit(2, f"{parser.prog}: error: {message}\n")
 
 
 class _HelpFormatter(ScrapyHelpFormatter, argparse.RawDescriptionHelpFormatter):

@@ -5,38 +5,39 @@ from __future__ import annotations
 import argparse
 import logging
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Protocol
 
 from scrapy import Spider
 from scrapy.crawler import Crawler
-from scrapy.exceptions import UsageError
 from scrapy.robotstxt import RobotParser
 from scrapy.settings import BaseSettings
 from scrapy.utils.misc import build_from_crawler, load_object
 from scrapy.utils.python import global_object_name
 
 from scrapy_rep.cli import options as common
-from scrapy_rep.cli.errors import FAILED, FINE, WRONG
+from scrapy_rep.cli.errors import FAILED, FINE, WRONG, CommandError
 from scrapy_rep.cli.options import Subcommand
-from scrapy_rep.cli.output import Column, Printer, Style, Table, answer, because, write_json
-from scrapy_rep.cli.sources import (
-    STDIN,
-    Robots,
-    Session,
-    absolute,
-    check_use_of_stdin,
-    lines_of_stdin,
+from scrapy_rep.cli.output import (
+    Column,
+    Cut,
+    Printer,
+    Records,
+    Style,
+    Table,
+    answer,
+    because,
+    write_json,
 )
+from scrapy_rep.cli.sources import Robots, Session, urls_of
 from scrapy_rep.parsers.external import too_costly
 from scrapy_rep.rep.caching.access import FetchResult, access_result
 from scrapy_rep.rep.dialects import DIALECTS, RFC9309, Access, Dialect
-from scrapy_rep.rep.parsing.urls import Origin, has_other_scheme
 from scrapy_rep.rep.rules.differences import Differences
-from scrapy_rep.rep.rules.verdict import Reason, Verdict, origin_or_verdict
+from scrapy_rep.rep.rules.verdict import Reason, Verdict
 from scrapy_rep.rep.text import printable
 
 #: By short name: the parsers of Scrapy, and the distributions that they use.
@@ -46,38 +47,17 @@ PARSERS = {
     "rerp": ("scrapy.robotstxt.RerpRobotParser", "robotexclusionrulesparser"),
 }
 _LONG_NAMES = {"robotexclusionrulesparser": "rerp"}
-_UNKNOWN = "unknown"
+_ANSWER_FIELDS = ("allowed", "line", "reason", "class", "error")
 # There must be room for so many characters of a URL beside the columns.
-_LEAST_URL = 20
-_WIDEST_CELL = len("allowed 1234")
+_LEAST_URL = 16
 _STYLES = {True: Style.GOOD, False: Style.BAD, None: None}
 
 _DESCRIPTION = """\
-Asks all dialects and other parsers the same: a row for each URL, and a column for
-each dialect and parser with its answer and, where it tells, the deciding line. Rows
-in which not all agree come first.
+Shows the answers of all dialects and of other parsers for each URL, and why
+they differ. URLs with different answers come first.
 
-Under a row, each difference from rfc9309 has its class: the point on which it
-depends, found by trying. What is named, changed in the reading of rfc9309 alone,
-gives the other answer. Where several are needed, all of them are named. Other
-parsers have habits that none of this explains: "unknown".
-
-robots.txt files are fetched as a crawl would, or taken from the store, as "scrapy
-robots check" does. Where there is no file to follow, no parser is asked, and
-dialects differ in what the answer means to them. A parser that raises says so; one
-is not asked where reading the file would take it too long.
-
---with takes names, with commas between them: protego, urllib, rerp (that is
-robotexclusionrulesparser, if it is installed), or import paths of subclasses of
-scrapy.robotstxt.RobotParser. The default is protego,urllib.
-
---json writes one object: urls, a list with url, agree, answers (for each column:
-allowed, line, reason, class, error) and agents.
-
-Exit codes: 0 all agree; 1 some differ; 2 some robots.txt could not be fetched,
-something is no URL, a parser cannot be loaded, or usage.
-
-examples:
+Exit codes: 0 all agree, 1 some differ, 2 error or robots.txt unreachable"""
+_EXAMPLES = """\
   scrapy robots compare https://example.com/a/page https://example.com/?q=%7e
   scrapy robots compare --file robots.txt --agent ExampleBot /page /other
   scrapy robots compare --with protego,project.parsers.OurParser - < urls.txt"""
@@ -85,38 +65,36 @@ examples:
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "urls", metavar="URL", nargs="+", help="what to ask about; - is standard input"
+        "urls", metavar="URL", nargs="+", help="URL to check; - reads URLs from standard input"
     )
     parser.add_argument(
         "--with",
         dest="parsers",
         metavar="PARSERS",
         default="protego,urllib",
-        help="which other parsers to ask (%(default)s by default)",
+        help=f"other parsers, separated by commas ({', '.join(PARSERS)}, or import paths of "
+        "RobotParser classes; %(default)s by default)",
     )
     common.add_agents(parser)
     common.add_file(parser)
     common.add_fresh(parser)
-    common.add_json(parser)
+    common.add_json(parser, "csv")
 
 
 def _run(options: argparse.Namespace, settings: BaseSettings) -> int:
-    names = [name.strip() for name in options.parsers.split(",") if name.strip()]
-    try:
-        parsers = list(dict.fromkeys(map(find_parser, names)))
-    except ValueError as error:
-        message = f"--with: {printable(str(error), most=None)}"
-        raise UsageError(message, print_help=False) from None
-    check_use_of_stdin(options.urls, options.file)
     session = Session.of(options, settings)
-    given = lines_of_stdin() if options.urls == [STDIN] else options.urls
-    urls = list(map(absolute, given))
+    urls = list(urls_of(options))
     with _silence():
-        files = _files_of(urls, options.file, session, parsers)
-        rows = sorted((_row(url, each) for url, each in files), key=lambda row: row.agree)
-    if options.json:
-        answers = [row.as_json() for row in rows]
-        write_json({"agents": list(session.agents), "urls": answers})
+        parsers = _parsers(options.parsers)
+        rows = sorted(_rows(urls, options.file, session, parsers), key=lambda row: row.agree)
+    if options.format == "json":
+        write_json({"agents": list(session.agents), "urls": [row.as_json() for row in rows]})
+    elif options.format == "csv":
+        records = Records("csv", ("url", "agree", "name", *_ANSWER_FIELDS))
+        for row in rows:
+            for name, said in row.said.items():
+                common_fields = {"url": row.url, "agree": row.agree, "name": name}
+                records.write(common_fields | said.as_json())
     elif rows:
         columns = [*DIALECTS, *map(short_name, parsers)]
         _show(rows, columns, Printer(sys.stdout), session)
@@ -146,6 +124,15 @@ class Answers(Protocol):
         """Whether *user_agent* may access *url*."""
 
 
+def _parsers(names: str) -> list[type[RobotParser]]:
+    """The parsers of --with. Raises :exc:`CommandError`."""
+    given = (name.strip() for name in names.split(","))
+    try:
+        return list(dict.fromkeys(find_parser(name) for name in given if name))
+    except ValueError as error:
+        raise CommandError(f"argument --with: {error}") from None
+
+
 def find_parser(name: str) -> type[RobotParser]:
     """The parser with a short *name*, or an import path.
 
@@ -159,7 +146,7 @@ def find_parser(name: str) -> type[RobotParser]:
     except Exception as error:
         raise ValueError(f"{name!r} cannot be loaded ({error}); {accepted}") from None
     if not (isinstance(parser, type) and issubclass(parser, RobotParser)):
-        raise ValueError(f"{name!r} is no subclass of scrapy.robotstxt.RobotParser; {accepted}")
+        raise ValueError(f"{name!r} is not a subclass of scrapy.robotstxt.RobotParser; {accepted}")
     try:
         read(parser, b"")
     except Exception as error:
@@ -193,19 +180,14 @@ def short_name(parser: type[RobotParser]) -> str:
 class _Said:
     """The answer of one column: *allowed* or not, or in *error* why there is none.
 
-    *points* is why it differs from the answer of rfc9309, as reStructuredText.
+    *difference* is why it differs from the answer of rfc9309.
     """
 
     allowed: bool | None
     line: int = 0
     reason: str = ""
+    difference: str = ""
     error: str = ""
-    points: tuple[str, ...] = ()
-
-    @property
-    def difference(self) -> str:
-        """Why it differs from the answer of rfc9309; "" if it does not."""
-        return "; ".join(self.points).replace("``", "")
 
     @property
     def why(self) -> str:
@@ -219,6 +201,16 @@ class _Said:
             return "-"
         return f"{answer(self.allowed)} {self.line or ''}".rstrip()
 
+    def as_json(self) -> dict[str, object]:
+        """All of it."""
+        return {
+            "allowed": self.allowed,
+            "line": self.line or None,
+            "reason": self.reason or None,
+            "class": self.difference or None,
+            "error": self.error or None,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class _Row:
@@ -229,22 +221,18 @@ class _Row:
     failed: bool = False
 
     @property
+    def notes(self) -> list[str]:
+        """Why answers differ, or why there is none."""
+        return [f"{name}: {said.why}" for name, said in self.said.items() if said.why]
+
+    @property
     def agree(self) -> bool:
         """Whether all answers are the same."""
         return len({said.allowed for said in self.said.values()} - {None}) < 2
 
     def as_json(self) -> dict[str, object]:
         """All of it."""
-        answers = {
-            name: {
-                "allowed": said.allowed,
-                "line": said.line or None,
-                "reason": said.reason or None,
-                "class": said.difference or None,
-                "error": said.error or None,
-            }
-            for name, said in self.said.items()
-        }
+        answers = {name: said.as_json() for name, said in self.said.items()}
         return {"url": self.url, "agree": self.agree, "answers": answers}
 
 
@@ -254,7 +242,6 @@ class _Files:
     def __init__(
         self, robots: Robots, session: Session, parsers: Sequence[type[RobotParser]]
     ) -> None:
-        self.failed = robots.unreachable
         self._agents = session.agents
         result = _result(robots)
         # As far as a crawl reads it.
@@ -304,10 +291,9 @@ class _Files:
         if said.allowed is ours.allowed:
             return said
         if self._access[dialect.name] is not self._access[RFC9309.name]:
-            points: tuple[str, ...] = ("what the answer to the request means",)
-        else:
-            points = self._differences.from_dialect(url, self._agents, dialect)
-        return _Said(said.allowed, said.line, said.reason, points=points or (_UNKNOWN,))
+            return replace(said, difference="what the answer to the request means")
+        points = self._differences.from_dialect(url, self._agents, dialect)
+        return replace(said, difference=_in_words(points))
 
     def _by_parser(self, url: str, answers: Answers | str, ours: _Said) -> _Said:
         if isinstance(answers, str):
@@ -319,7 +305,12 @@ class _Files:
         if allowed is ours.allowed:
             return _Said(allowed)
         points = self._differences.of_answer(url, self._agents, allowed)
-        return _Said(allowed, points=points or (_UNKNOWN,))
+        return _Said(allowed, difference=_in_words(points))
+
+
+def _in_words(points: Iterable[str]) -> str:
+    """*points*, which are reStructuredText."""
+    return "; ".join(points).replace("``", "") or "unknown"
 
 
 def _result(robots: Robots) -> FetchResult:
@@ -335,54 +326,40 @@ def _raised(error: Exception) -> str:
     return printable(f"raised {type(error).__name__}: {error}")
 
 
-def _files_of(
+def _rows(
     urls: Sequence[str], file: str | None, session: Session, parsers: Sequence[type[RobotParser]]
-) -> Iterator[tuple[str, _Files | Verdict]]:
-    """Each of *urls* with the robots.txt that applies to it, or the verdict if none does."""
-    if file is not None:
-        files = _Files(session.read_file(file), session, parsers)
-        for url in urls:
-            yield url, Verdict(True, Reason.OTHER_SCHEME) if has_other_scheme(url) else files
-        return
-    origins = {url: origin_or_verdict(url) for url in urls}
-    wanted = {origin for origin in origins.values() if isinstance(origin, Origin)}
-    found: Mapping[Origin, Robots] = (
-        session.crawl(lambda getter: getter.get(wanted)) if wanted else {}
-    )
-    by_origin = {origin: _Files(each, session, parsers) for origin, each in found.items()}
-    for url, origin in origins.items():
-        yield url, by_origin[origin] if isinstance(origin, Origin) else origin
-
-
-def _row(url: str, files: _Files | Verdict) -> _Row:
-    """The answers about *url*, to which *files* applies; a verdict is not compared."""
-    if isinstance(files, Verdict):
-        said = _Said(None, reason=files.reason.value, error=because(files))
-        return _Row(url, {RFC9309.name: said}, failed=not files.allowed)
-    answers = files.ask(url)
-    is_invalid = answers[RFC9309.name].reason == Reason.INVALID_URL.value
-    return _Row(url, answers, failed=files.failed or is_invalid)
+) -> Iterator[_Row]:
+    """The answers about each of *urls*."""
+    files: dict[str, _Files] = {}
+    for url, each in session.get_for(urls) if file is None else session.read_for(urls, file):
+        if isinstance(each, Verdict):
+            said = _Said(None, reason=each.reason.value, error=because(each))
+            yield _Row(url, {RFC9309.name: said}, failed=not each.allowed)
+        else:
+            if each.name not in files:
+                files[each.name] = _Files(each, session, parsers)
+            answers = files[each.name].ask(url)
+            is_invalid = answers[RFC9309.name].reason == Reason.INVALID_URL.value
+            yield _Row(url, answers, failed=each.unreachable or is_invalid)
 
 
 # -- text ----------------------------------------------------------------------------
 
 
 def _show(rows: list[_Row], names: list[str], printer: Printer, session: Session) -> None:
-    printer.line(f"asked as {session.agent_names}")
+    printer.line(f"product tokens: {session.agent_names}")
     printer.line()
     cells = [[row.said[name].cell if name in row.said else "-" for name in names] for row in rows]
     widths = [max(map(len, column)) for column in zip(names, *cells, strict=True)]
     if printer.width and sum(widths) + 2 * len(widths) + _LEAST_URL > printer.width:
         _show_as_list(rows, printer)
     else:
-        columns = [Column(*pair) for pair in zip(names, widths, strict=True)]
-        table = Table(printer, [*columns, Column("url")])
-        for row, texts in zip(rows, cells, strict=True):
-            style = _STYLES[row.said[RFC9309.name].allowed]
-            table.add([*texts, printable(row.url, most=None)], style)
-            for name, said in row.said.items():
-                if said.why:
-                    printer.line(f"    {name}: {said.why}")
+        columns = [*map(Column, names), Column("url", cut=Cut.MIDDLE, shared=True)]
+        lines = [
+            [*each, printable(row.url, most=None)] for row, each in zip(rows, cells, strict=True)
+        ]
+        styles = [_STYLES[row.said[RFC9309.name].allowed] for row in rows]
+        Table(printer, columns).write(lines, styles, [row.notes for row in rows])
     differing = sum(not row.agree for row in rows)
     printer.line()
     printer.line(f"{differing:,} of {len(rows):,} differ")
@@ -393,15 +370,16 @@ def _show_as_list(rows: list[_Row], printer: Printer) -> None:
     for row in rows:
         printer.line(printer.styled(printable(row.url, most=None), Style.BOLD))
         for name, said in row.said.items():
-            shown = printer.styled(said.cell.ljust(_WIDEST_CELL), _STYLES[said.allowed])
+            shown = printer.styled(said.cell.ljust(len("allowed 1234")), _STYLES[said.allowed])
             printer.line(f"  {name:<10}  {shown}  {said.why}".rstrip())
 
 
 COMPARE = Subcommand(
     "compare",
     "URL... [options]",
-    "ask all dialects and other parsers the same",
+    "compare the answers of all dialects and of other parsers",
     _DESCRIPTION,
     _add_options,
     _run,
+    _EXAMPLES,
 )

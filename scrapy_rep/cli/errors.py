@@ -35,8 +35,7 @@ _EXPECTED = (CommandError, ConfigurationError, NotConfigured, OSError, StoreErro
 def exit_code_of(words: str, run: Callable[[], int]) -> int:
     """Call *run* and return its exit code, or that of the error that stopped it.
 
-    Errors that are expected are written to standard error after *words*, the command as
-    it was typed.
+    Expected errors are written to standard error after *words*, the command as it was typed.
     """
     try:
         with _interruptible():
@@ -48,7 +47,7 @@ def exit_code_of(words: str, run: Callable[[], int]) -> int:
         return PIPE_CLOSED
     except _EXPECTED as error:
         message = printable(str(error) or type(error).__name__, most=None)
-        sys.stderr.write(f"{words}: {message}\n")
+        sys.stderr.write(f"{words}: error: {message}\n")
         return FAILED
     return code
 

@@ -16,10 +16,12 @@ from scrapy_rep.cli.errors import FAILED, FINE, WRONG
 from scrapy_rep.cli.options import Subcommand
 from scrapy_rep.cli.output import (
     Printer,
+    Records,
     Style,
     agent_lines_as_json,
     answer,
     finding_as_json,
+    number,
     span,
     verdict_as_json,
     write_json,
@@ -29,7 +31,6 @@ from scrapy_rep.rep.dialects import Precedence
 from scrapy_rep.rep.lint.findings import Finding, Severity
 from scrapy_rep.rep.parsing.lines import split_lines
 from scrapy_rep.rep.rules.explain import ExplainedRule, Explanation, Fate, explain
-from scrapy_rep.rep.rules.robotstxt import RobotsTxt
 from scrapy_rep.rep.rules.verdict import Reason, Verdict
 from scrapy_rep.rep.text import printable
 
@@ -45,61 +46,64 @@ _DECIDED_ELSEWHERE = {
 _SHOWN = (Severity.ERROR, Severity.WARNING)
 
 _DESCRIPTION = """\
-Shows the robots.txt with line numbers, and what became of each line when the URL
-was asked about: which user-agent lines are about us, which rule decides (marked
-with > and in colour), which others match and how many bytes of them, and why
-they lost:
+Shows robots.txt line by line: which lines are about us, which rule decides
+(marked with >), which other rules match, and why they lose.
 
-  - another one that matches has more bytes (RFC 9309, section 2.2.2);
-  - of as many bytes, an allow wins over a disallow;
-  - an earlier one says the same, or, in the dialects koster1996 and koster1994,
-    is the first that matches;
-  - the group is about others.
-
-A line that is ignored, or does something else than it seems to, says why: see
-"scrapy robots lint".
-
-The robots.txt is fetched as a crawl would, or taken from the store, as "scrapy
-robots check" does. It is read by scrapy-rep in any case; where the project has
-another ROBOTSTXT_PARSER, what that says stands beside it. URL may be a path that
-starts with / where there is a --file; without a scheme, https is meant.
-
---json writes one object: url, agents, dialect, path (as it is compared), what
-"check" says of the URL, agent (whose groups count), groups (lists of user-agent
-lines), and lines, each with line, text, fate (null for a line that is no rule of a
-group; decides, shorter, tie, later, robots-txt-itself, other-group, no-match,
-not-about-us, not-tried), length in bytes of what matches, and findings.
-
-Exit codes: 0 allowed; 1 refused; 2 robots.txt could not be fetched, or usage.
-
-examples:
+Exit codes: 0 allowed, 1 refused, 2 error or robots.txt unreachable"""
+_EXAMPLES = """\
   scrapy robots explain https://example.com/private/page
   scrapy robots explain --brief --agent ExampleBot example.com/private/page
   scrapy robots explain --file robots.txt --dialect koster1996 /private/page"""
+_CSV = ("line", "text", "fate", "length", "findings")
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("url", metavar="URL", help="what to explain")
+    parser.add_argument("url", metavar="URL", help="URL to explain")
     parser.add_argument(
-        "--brief", action="store_true", help="leave out lines that have no part in it"
+        "--brief", action="store_true", help="show only the lines that matter for this URL"
     )
     common.add_all(parser)
 
 
 def _run(options: argparse.Namespace, settings: BaseSettings) -> int:
     session = Session.of(options, settings)
-    url = absolute(options.url)
+    url = absolute(options.url, file=options.file is not None)
     robots = session.read_file(options.file) if options.file else session.get(origin_of(url))
     explanation = None if robots.file is None else explain(robots.file, url, session.agents)
     explained = _Explained(url, session, robots, explanation)
-    if options.json:
-        write_json(_as_json(explained))
+    if options.format == "json":
+        write_json(explained.as_json())
+    elif options.format == "csv":
+        records = Records("csv", _CSV)
+        for line in explained.lines():
+            sentences = [finding.sentence for finding in line.findings]
+            records.write(line.as_json() | {"findings": sentences})
     else:
         _show(explained, Printer(sys.stdout), brief=options.brief)
-    verdict = explained.verdict
-    if robots.unreachable or verdict.reason is Reason.INVALID_URL:
+    if robots.unreachable or explained.verdict.reason is Reason.INVALID_URL:
         return FAILED
-    return FINE if verdict.allowed else WRONG
+    return FINE if explained.verdict.allowed else WRONG
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """One line of the file: what became of it as a rule, and what is wrong with it."""
+
+    number: int
+    text: bytes
+    about_us: bool
+    rule: ExplainedRule | None
+    findings: tuple[Finding, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """All of it."""
+        return {
+            "line": self.number,
+            "text": self.text.decode("utf-8", "backslashreplace"),
+            "fate": self.rule.fate.value if self.rule else None,
+            "length": self.rule.length if self.rule else None,
+            "findings": [finding_as_json(finding) for finding in self.findings],
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,57 +120,35 @@ class _Explained:
         """What applies to a crawl."""
         return self.robots.verdict(self.url, self.session.agents)
 
+    def lines(self) -> Iterator[_Line]:
+        """The lines of the file, if there is one."""
+        file, explanation = self.robots.file, self.explanation
+        if file is None or explanation is None:
+            return
+        rules = {each.rule.line: each for each in explanation.rules}
+        about_us = {agent.line for group in explanation.groups for agent in group}
+        findings = defaultdict(list)
+        for finding in file.findings:
+            if finding.severity is not Severity.OK:
+                findings[finding.line].append(finding)
+        for line, text in enumerate(split_lines(file.body, file.dialect), 1):
+            yield _Line(line, text, line in about_us, rules.get(line), tuple(findings[line]))
 
-@dataclass(frozen=True, slots=True)
-class _Line:
-    """One line of the file: what became of it as a rule, and what is wrong with it."""
-
-    number: int
-    text: bytes
-    about_us: bool
-    rule: ExplainedRule | None
-    findings: tuple[Finding, ...]
-
-
-def _lines(robots: RobotsTxt, explanation: Explanation) -> Iterator[_Line]:
-    rules = {each.rule.line: each for each in explanation.rules}
-    about_us = {agent.line for group in explanation.groups for agent in group}
-    findings = defaultdict(list)
-    for finding in robots.findings:
-        if finding.severity is not Severity.OK:
-            findings[finding.line].append(finding)
-    for number, text in enumerate(split_lines(robots.body, robots.dialect), 1):
-        found = tuple(findings[number])
-        yield _Line(number, text, number in about_us, rules.get(number), found)
-
-
-def _as_json(explained: _Explained) -> dict[str, Any]:
-    file, explanation = explained.robots.file, explained.explanation
-    value = {
-        "url": explained.url,
-        "agents": list(explained.session.agents),
-        "dialect": explained.session.dialect.name,
-        "path": explanation.path if explanation else None,
-        **verdict_as_json(explained.verdict),
-        **explained.robots.as_json(),
-        "agent": explanation.agent if explanation else None,
-        "groups": [],
-        "lines": [],
-    }
-    if explanation is not None and file is not None:
-        value["groups"] = [agent_lines_as_json(group) for group in explanation.groups]
-        value["lines"] = [_line_as_json(line) for line in _lines(file, explanation)]
-    return value
-
-
-def _line_as_json(line: _Line) -> dict[str, Any]:
-    return {
-        "line": line.number,
-        "text": line.text.decode("utf-8", "backslashreplace"),
-        "fate": line.rule.fate.value if line.rule else None,
-        "length": line.rule.length if line.rule else None,
-        "findings": [finding_as_json(finding) for finding in line.findings],
-    }
+    def as_json(self) -> dict[str, Any]:
+        """All of it."""
+        explanation = self.explanation
+        groups = explanation.groups if explanation else ()
+        return {
+            "url": self.url,
+            "agents": list(self.session.agents),
+            "dialect": self.session.dialect.name,
+            "path": explanation.path if explanation else None,
+            **verdict_as_json(self.verdict),
+            **self.robots.as_json(),
+            "agent": explanation.agent if explanation else None,
+            "groups": [agent_lines_as_json(group) for group in groups],
+            "lines": [line.as_json() for line in self.lines()],
+        }
 
 
 # -- text ----------------------------------------------------------------------------
@@ -177,26 +159,31 @@ def _show(explained: _Explained, printer: Printer, *, brief: bool) -> None:
     style = Style.GOOD if verdict.allowed else Style.BAD
     answered = printer.styled(answer(verdict.allowed), style)
     printer.line(printer.styled(printable(explained.url, most=None), Style.BOLD))
-    printer.line(f"  answer      {answered} to {session.agent_names}")
-    printer.line(f"  because     {verdict}")
-    printer.line(f"  robots.txt  {_where(explained.robots)}")
+    printer.field("answer", f"{answered} to {session.agent_names}")
+    printer.field("because", str(verdict))
+    printer.field("robots.txt", _where(explained.robots))
     explanation = explained.explanation
     if explanation is None or file is None:
         return
-    printer.line(f"  dialect     {session.dialect.name}")
+    printer.field("dialect", session.dialect.name)
     if explanation.path is not None:
-        printer.line(f"  compared    {printable(explanation.path, most=None)}")
+        printer.field("compared", printable(explanation.path, most=None))
     if label := _DECIDED_ELSEWHERE.get(verdict.reason):
         ours = explanation.verdict
-        words = f"{answer(ours.allowed)}; what follows is about this reading: {ours}"
-        printer.line(f"  {label:<10}  {words}")
+        words = f"{answer(ours.allowed)}; the lines below explain this answer: {ours}"
+        printer.field(label, words)
     printer.line()
     lines = [
         line
-        for line in _lines(file, explanation)
+        for line in explained.lines()
         if not brief or line.about_us or (line.rule and line.rule.matches)
     ]
-    _Writer(printer, explanation, session.dialect.precedence is Precedence.FIRST).write(lines)
+    first_match = session.dialect.precedence is Precedence.FIRST
+    digits = max((len(str(line.number)) for line in lines), default=0)
+    widest = max((len(printable(line.text)) for line in lines), default=0)
+    for line in lines:
+        notes = list(_notes(line, explanation.winner, first_match))
+        _write(line, notes, digits, min(widest, _WIDEST_TEXT), printer)
     if file.truncated:
         printer.line("The rest of the file is not read (REP_MAX_SIZE).")
 
@@ -208,66 +195,52 @@ def _where(robots: Robots) -> str:
     return f"{name}, {robots.policy.detail}, {robots.source.value} ({span(robots.age)} ago)"
 
 
-class _Writer:
-    """Writes lines of the file, and beside each what became of it."""
+def _write(line: _Line, notes: list[str], digits: int, width: int, printer: Printer) -> None:
+    rule = line.rule
+    decides = rule is not None and rule.fate is Fate.DECIDES
+    digit = printer.styled(str(line.number).rjust(digits), Style.FAINT)
+    first, *others = notes or [""]
+    text = printable(line.text).ljust(width if first else 0)
+    if rule is not None and decides:
+        text = printer.styled(text, Style.BAD if rule.rule.refuses else Style.GOOD)
+    elif rule is not None and not rule.matches:
+        text = printer.styled(text, Style.FAINT)
+    printer.line(f"{'>' if decides else ' '} {digit}  {text}  {first}".rstrip())
+    for note in others:
+        printer.line(" " * (digits + 4 + width + 2) + note)
 
-    def __init__(self, printer: Printer, explanation: Explanation, first_match: bool) -> None:
-        self._printer = printer
-        self._winner = explanation.winner
-        self._first_match = first_match
 
-    def write(self, lines: list[_Line]) -> None:
-        """Write *lines*."""
-        digits = max((len(str(line.number)) for line in lines), default=0)
-        widest = max((len(printable(line.text)) for line in lines), default=0)
-        for line in lines:
-            self._write(line, digits, min(widest, _WIDEST_TEXT))
+def _notes(line: _Line, winner: ExplainedRule | None, first_match: bool) -> Iterator[str]:
+    if line.about_us:
+        yield "about us"
+    if line.rule is not None and (note := _fate(line.rule, winner, first_match)):
+        yield note
+    for finding in line.findings:
+        if finding.severity in _SHOWN:
+            yield f"{finding.severity.value}: {finding.sentence}"
 
-    def _write(self, line: _Line, digits: int, width: int) -> None:
-        rule = line.rule
-        decides = rule is not None and rule.fate is Fate.DECIDES
-        number = str(line.number).rjust(digits)
-        head = f"{'>' if decides else ' '} {self._printer.styled(number, Style.FAINT)}  "
-        text = printable(line.text)
-        first, *others = list(self._notes(line)) or [""]
-        padded = text.ljust(width) if first else text
-        if rule is not None and decides:
-            padded = self._printer.styled(padded, Style.BAD if rule.rule.refuses else Style.GOOD)
-        elif rule is not None and not rule.matches:
-            padded = self._printer.styled(padded, Style.FAINT)
-        self._printer.line(f"{head}{padded}  {first}".rstrip())
-        for note in others:
-            self._printer.line(" " * (digits + 4 + width + 2) + note)
 
-    def _notes(self, line: _Line) -> Iterator[str]:
-        if line.about_us:
-            yield "about us"
-        if line.rule is not None and (note := self._fate(line.rule)):
-            yield note
-        for finding in line.findings:
-            if finding.severity in _SHOWN:
-                yield f"{finding.severity.value}: {finding.sentence}"
-
-    def _fate(self, rule: ExplainedRule) -> str:
-        size = f"{rule.length} byte{'' if rule.length == 1 else 's'}"
-        length, line = (self._winner.length, self._winner.rule.line) if self._winner else (0, 0)
-        return {
-            Fate.DECIDES: f"decides: {'the first that matches' if self._first_match else size}",
-            Fate.SHORTER: f"matches, but {size} is less than {length}",
-            Fate.TIE: f"matches, {size}, but of equals the one that allows wins",
-            Fate.LATER: f"matches, {size}, but line {line} came first",
-            Fate.ROBOTS_TXT_ITSELF: "matches, but robots.txt itself is always allowed",
-            Fate.OTHER_GROUP: f"would match, {size}, but is about others",
-            Fate.NO_MATCH: "does not match",
-            Fate.NOT_TRIED: "was not compared: too many rules have *",
-        }.get(rule.fate, "")
+def _fate(rule: ExplainedRule, winner: ExplainedRule | None, first_match: bool) -> str:
+    size = number(rule.length, "byte")
+    length, line = (winner.length, winner.rule.line) if winner else (0, 0)
+    return {
+        Fate.DECIDES: f"decides: {'first rule that matches' if first_match else size}",
+        Fate.SHORTER: f"matches, but {size} is less than {length}",
+        Fate.TIE: f"matches, {size}, but with equal lengths Allow wins",
+        Fate.LATER: f"matches, {size}, but line {line} comes first",
+        Fate.ROBOTS_TXT_ITSELF: "matches, but robots.txt itself is always allowed",
+        Fate.OTHER_GROUP: f"would match, {size}, but is about others",
+        Fate.NO_MATCH: "does not match",
+        Fate.NOT_TRIED: "not compared: too many rules contain *",
+    }.get(rule.fate, "")
 
 
 EXPLAIN = Subcommand(
     "explain",
     "URL [options]",
-    "why a URL is allowed or refused, line by line",
+    "explain line by line why a URL is allowed or refused",
     _DESCRIPTION,
     _add_options,
     _run,
+    _EXAMPLES,
 )

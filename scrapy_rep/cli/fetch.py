@@ -13,13 +13,12 @@ from typing import Any
 
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
-from scrapy.exceptions import UsageError
 from scrapy.http import Response
 from scrapy.settings import BaseSettings
 
 from scrapy_rep.cli import options as common
 from scrapy_rep.cli.crawling import with_crawler
-from scrapy_rep.cli.errors import FAILED, FINE, WRONG
+from scrapy_rep.cli.errors import FAILED, FINE, WRONG, CommandError
 from scrapy_rep.cli.options import Subcommand
 from scrapy_rep.cli.output import Printer, Style, number, span, write_json
 from scrapy_rep.cli.sources import Session, origin_of
@@ -41,65 +40,39 @@ _STYLES = {
 }
 
 _DESCRIPTION = """\
-Fetches the robots.txt of an origin now, and says how that went and what it means
-for a crawl: each hop of the way with its status, the validators and the freshness
-lifetime, size and encoding of the file. Nothing is read from the store, nor kept
-in it: see "scrapy robots cache refresh".
+Fetches the robots.txt of an origin now, and shows how the server answered and
+what that means for a crawl. It neither reads nor changes the store.
 
-The request is that of a crawl, through a crawler with the settings of the project
-and of -s, with its proxies, handlers, headers and User-Agent. URL is any of the
-origin; without a scheme, https is meant.
-
-  hops        what was asked, and how it was answered, in how many seconds
-  access      successful: its rules are followed; unavailable: all is allowed;
-              unreachable: as REP_UNREACHABLE says; disallowed: all is refused
-  header      of those that HTTP caching is about
-  validator   what the server is asked with next time, to say only if it has changed
-  lifetime    for how long a crawl uses it before it asks again
-  size        bytes of the file, without Content-Encoding
-  encoding    of the text: a robots.txt is to be in UTF-8
-  findings    how many of each severity: see "scrapy robots lint"
-
---body writes the bytes of the file and nothing else, as far as a crawl reads it.
-They are untrusted, so not on a terminal: there, "scrapy robots explain" shows them.
-
---json writes one object: origin, access, meaning, status, detail, user_agent, hops
-(url, status, location, content_type, bytes, seconds; null where nothing came),
-url (the last one), headers, validators, lifetime, size, encoding and findings
-(null where there is none), cut.
-
-Exit codes: 0 fetched, or there is none; 1 the answer refuses all; 2 it could not
-be fetched, or usage.
-
-examples:
+Exit codes: 0 fetched or not found, 1 the answer refuses all, 2 error or
+unreachable"""
+_EXAMPLES = """\
   scrapy robots fetch https://example.com
   scrapy robots fetch --body example.com > robots.txt
   scrapy robots fetch --json -s USER_AGENT=ExampleBot/1.0 example.com"""
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("url", metavar="URL", help="a URL of the origin, or a host")
-    parser.add_argument("--body", action="store_true", help="write the file, and nothing else")
+    parser.add_argument("url", metavar="URL", help="a URL of the site, or its host")
+    parser.add_argument("--body", action="store_true", help="write only the robots.txt itself")
     common.add_dialect(parser)
     common.add_json(parser)
 
 
 def _run(options: argparse.Namespace, settings: BaseSettings) -> int:
-    if options.body and options.json:
-        raise UsageError("--body and --json exclude each other", print_help=False)
+    if options.body and options.format == "json":
+        raise CommandError("--body and --format json exclude each other")
     if options.body and sys.stdout.isatty():
-        message = "--body writes untrusted bytes: not to a terminal; see --help"
-        raise UsageError(message, print_help=False)
+        raise CommandError("--body writes untrusted bytes: not to a terminal")
     session = Session.of(options, settings)
     origin = origin_of(options.url)
     memory = {"REP_STORE": "memory"}
     fetched = with_crawler(
         session.scrapy_settings, lambda crawler: _fetch(crawler, origin, session), memory
     )
-    if options.json:
+    if options.format == "json":
         write_json(_as_json(fetched))
     elif options.body:
-        sys.stdout.buffer.write(fetched.state.last.body if fetched.has_file else b"")
+        sys.stdout.buffer.write(fetched.state.entry.last.body if fetched.has_file else b"")
         sys.stdout.buffer.flush()
     else:
         _show(fetched, Printer(sys.stdout))
@@ -192,7 +165,7 @@ def _encoding(body: bytes) -> str:
 
 
 def _findings(fetched: _Fetched) -> dict[str, int]:
-    last = fetched.state.last
+    last = fetched.state.entry.last
     file = fetched.session.parse(last.body, cut=last.cut)
     counts = Counter(finding.severity for finding in file.findings)
     shown = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
@@ -200,7 +173,7 @@ def _findings(fetched: _Fetched) -> dict[str, int]:
 
 
 def _as_json(fetched: _Fetched) -> dict[str, Any]:
-    state, last, has_file = fetched.state, fetched.state.last, fetched.has_file
+    state, last, has_file = fetched.state, fetched.state.entry.last, fetched.has_file
     return {
         "origin": str(state.entry.origin),
         "access": fetched.access.value,
@@ -223,22 +196,20 @@ def _as_json(fetched: _Fetched) -> dict[str, Any]:
 def _show(fetched: _Fetched, printer: Printer) -> None:
     printer.line(printer.styled(printable(fetched.state.entry.origin.robots_url), Style.BOLD))
     for place, hop in enumerate(fetched.hops, 1):
-        label = f"hop {place}"
         url = printable(hop.url)
         if hop.status is None:
-            printer.line(f"  {label:<10}  -    {url}  (no answer)")
+            printer.field(f"hop {place}", f"-    {url}  (no answer)")
         else:
-            printer.line(f"  {label:<10}  {hop.status}  {url}  ({hop.seconds:g} s)")
+            printer.field(f"hop {place}", f"{hop.status}  {url}  ({hop.seconds:g} s)")
         if hop.location is not None:
-            printer.line(f"{'':<14}to {printable(hop.location)}")
+            printer.field("", f"to {printable(hop.location)}")
     for label, text in _fields(fetched):
-        style = _STYLES[fetched.access] if label == "access" else None
-        printer.line(f"  {label:<10}  {printer.styled(text, style)}")
+        printer.field(label, text, _STYLES[fetched.access] if label == "access" else None)
 
 
 def _fields(fetched: _Fetched) -> Iterator[tuple[str, str]]:
-    state, last = fetched.state, fetched.state.last
-    yield "asked as", printable(fetched.user_agent) or "nobody in particular"
+    state, last = fetched.state, fetched.state.entry.last
+    yield "user agent", printable(fetched.user_agent) or "-"
     yield "answer", printable(last.detail) or f"status {last.status}"
     yield "access", fetched.access.value
     yield "crawls", state.meaning
@@ -261,8 +232,9 @@ def _fields(fetched: _Fetched) -> Iterator[tuple[str, str]]:
 FETCH = Subcommand(
     "fetch",
     "URL [options]",
-    "how a robots.txt is answered, and what that means",
+    "show how the server answers, and what that means",
     _DESCRIPTION,
     _add_options,
     _run,
+    _EXAMPLES,
 )

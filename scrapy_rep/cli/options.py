@@ -8,17 +8,20 @@ from dataclasses import dataclass
 
 from scrapy.settings import BaseSettings
 
+from scrapy_rep.rep.dialects import DIALECTS
+
 
 @dataclass(frozen=True)
 class Subcommand:
     """One subcommand: its help, its options, and the function that runs it.
 
     *syntax* shows the arguments in the usage line. *summary* is the line in the list of
-    subcommands. *description* is printed by ``--help`` as it stands.
+    subcommands. *description* and *examples* are printed by ``--help`` as they stand, before
+    and after the options.
 
     *run* gets the options, and the settings of the project with those of ``-s``. It returns
-    the exit code, and raises :exc:`~scrapy.exceptions.UsageError` for options that make no
-    sense.
+    the exit code, and raises :exc:`~scrapy_rep.cli.errors.CommandError` for options that make
+    no sense.
     """
 
     name: str
@@ -27,6 +30,7 @@ class Subcommand:
     description: str
     add_options: Callable[[argparse.ArgumentParser], None]
     run: Callable[[argparse.Namespace, BaseSettings], int]
+    examples: str = ""
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,7 @@ class SubcommandGroup:
     summary: str
     description: str
     subcommands: tuple[Subcommand | SubcommandGroup, ...]
+    examples: str = ""
 
     @property
     def syntax(self) -> str:
@@ -51,8 +56,8 @@ def add_agents(parser: argparse.ArgumentParser) -> None:
         metavar="TOKEN",
         action="append",
         default=[],
-        help="the product token to ask as, such as ExampleBot; given more than once, in order "
-        "of preference (by default what a crawl with these settings goes by)",
+        help="product token of the crawler, such as ExampleBot; repeat it for more tokens, most "
+        "preferred first (by default, those of a crawl with these settings)",
     )
 
 
@@ -61,7 +66,8 @@ def add_dialect(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dialect",
         metavar="NAME",
-        help="rfc9309, google, koster1996 or koster1994 (by default REP_DIALECT)",
+        choices=list(DIALECTS),
+        help=f"{', '.join(DIALECTS)} (by default, REP_DIALECT)",
     )
 
 
@@ -70,22 +76,31 @@ def add_file(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--file",
         metavar="FILE",
-        help="take this robots.txt for that of all URLs, and fetch nothing; - is standard input",
+        help="use this robots.txt for all URLs and fetch nothing; - reads standard input",
     )
 
 
 def add_fresh(parser: argparse.ArgumentParser) -> None:
     """--fresh."""
     parser.add_argument(
-        "--fresh",
-        action="store_true",
-        help="fetch robots.txt now, also where the store has a copy that is still good",
+        "--fresh", action="store_true", help="fetch robots.txt even if the store has a fresh copy"
     )
 
 
-def add_json(parser: argparse.ArgumentParser) -> None:
-    """--json."""
-    parser.add_argument("--json", action="store_true", help="write JSON, for machines")
+def add_json(parser: argparse.ArgumentParser, *more: str) -> None:
+    """--format, which is text, json or one of *more*, and --json."""
+    group = parser.add_mutually_exclusive_group()
+    forms = ("text", "json", *more)
+    group.add_argument(
+        "--format",
+        choices=forms,
+        default="text",
+        metavar="FORMAT",
+        help=f"{', '.join(forms)} (text by default)",
+    )
+    group.add_argument(
+        "--json", action="store_const", const="json", dest="format", help="same as --format json"
+    )
 
 
 def add_all(parser: argparse.ArgumentParser) -> None:
@@ -94,4 +109,4 @@ def add_all(parser: argparse.ArgumentParser) -> None:
     add_file(parser)
     add_dialect(parser)
     add_fresh(parser)
-    add_json(parser)
+    add_json(parser, "csv")

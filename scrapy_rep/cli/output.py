@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
+import re
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
+from itertools import chain, repeat
 from typing import Any, NamedTuple, TextIO
 
 from scrapy_rep.rep.lint.findings import Finding
@@ -29,20 +32,23 @@ class Style(Enum):
 class Printer:
     """Writes lines to a text stream. On a terminal, the last line can be replaced."""
 
+    # Seconds between two changes of the last line.
+    _PAUSE = 0.1
+
     def __init__(self, out: TextIO) -> None:
         self._out = out
         self._encoding = out.encoding or "utf-8"
-        #: Whether the stream is a terminal.
-        self.live = out.isatty()
+        self._is_terminal = out.isatty()
         # https://no-color.org
         plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
-        self._coloured = self.live and not plain
+        self._coloured = self._is_terminal and not plain
         self._pending = 0
+        self._next_status = 0.0
 
     @property
     def width(self) -> int | None:
         """Columns of the terminal; ``None`` if this is not one, or it does not say."""
-        if not self.live:
+        if not self._is_terminal:
             return None
         try:
             return os.get_terminal_size(self._out.fileno()).columns or None
@@ -51,14 +57,26 @@ class Printer:
 
     def line(self, text: str = "") -> None:
         """Write *text* and a line end."""
-        self.status("")
+        self.clear()
         self._out.write(self._encodable(text) + "\n")
         self._out.flush()
 
-    def status(self, text: str) -> None:
-        """Show *text* until anything else is written. On terminals only."""
-        if not self.live or not (text or self._pending):
-            return
+    def field(self, label: str, text: str, style: Style | None = None, width: int = 10) -> None:
+        """Write *text* after its *label*."""
+        self.line(f"  {label:<{width}}  {self.styled(text, style)}".rstrip())
+
+    def status(self, text: str, done: int = 0, total: int | None = None) -> None:
+        """On a terminal, show *text* until anything else is written; a bar if *total* is known."""
+        if self._is_terminal and time.monotonic() >= self._next_status:
+            self._next_status = time.monotonic() + self._PAUSE
+            self._replace(f"{_bar(done, total)} {text}" if total else text)
+
+    def clear(self) -> None:
+        """Remove the status."""
+        if self._pending:
+            self._replace("")
+
+    def _replace(self, text: str) -> None:
         text = self._encodable(text)
         self._out.write("\r" + text.ljust(self._pending) + ("" if text else "\r"))
         self._out.flush()
@@ -71,36 +89,6 @@ class Printer:
     def _encodable(self, text: str) -> str:
         # Some terminals and pipes can only show ASCII.
         return text.encode(self._encoding, "backslashreplace").decode(self._encoding)
-
-
-def write_json(value: dict[str, Any]) -> None:
-    """Write *value* to standard output as one line."""
-    sys.stdout.write(json.dumps(value) + "\n")
-
-
-# -- progress ------------------------------------------------------------------------
-
-
-class Progress:
-    """One line on standard error that is replaced as work goes on, if that is a terminal."""
-
-    # Seconds between two changes of the line.
-    _PAUSE = 0.1
-
-    def __init__(self) -> None:
-        self._printer = Printer(sys.stderr)
-        self._next = 0.0
-
-    def show(self, text: str, done: int = 0, total: int | None = None) -> None:
-        """Show *text*, after a bar if *total* is known."""
-        if not self._printer.live or time.monotonic() < self._next:
-            return
-        self._next = time.monotonic() + self._PAUSE
-        self._printer.status(f"{_bar(done, total)} {text}" if total else text)
-
-    def clear(self) -> None:
-        """Remove the line."""
-        self._printer.status("")
 
 
 def _bar(done: int, total: int, width: int = 24) -> str:
@@ -116,78 +104,182 @@ def _bar(done: int, total: int, width: int = 24) -> str:
 
 # -- tables --------------------------------------------------------------------------
 
-# The last column is not cut to less than this, however narrow a terminal is.
-_LEAST_LAST = 20
+# Columns are not cut to less than this, however narrow a terminal is.
+_LEAST = 16
+_ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#]+", re.IGNORECASE)
+
+
+class Cut(Enum):
+    """Where a cell is cut that is too long for a terminal."""
+
+    NOWHERE = 0
+    END = 1
+    #: For URLs: they differ at their ends.
+    MIDDLE = 2
 
 
 class Column(NamedTuple):
-    """A column: its title, its width, and whether its cells are aligned to the right.
+    """A column of a table, with a least *width*.
 
-    Without a width, which is for the last column only, cells are not padded, and cut only
-    at the edge of a terminal.
+    Where a terminal is too narrow, cells are *cut*, and what all rows share is written once:
+    the cell, or the origin of URLs.
     """
 
     title: str
-    width: int | None = None
     right: bool = False
+    cut: Cut = Cut.NOWHERE
+    shared: bool = False
+    width: int = 0
 
 
 class Table:
-    """A table that is written line by line, so all widths are known before the first line.
+    """A table of *columns*. *styled* is the number of the cell that gets the style of a row.
 
-    *styled* is the number of the cell that gets the style of a line.
+    In a pipe nothing is cut, and the first rows decide how wide the columns are.
     """
 
-    def __init__(
-        self,
-        printer: Printer,
-        columns: Iterable[Column],
-        *,
-        styled: int = 0,
-        header: Style | None = Style.BOLD,
-    ) -> None:
+    def __init__(self, printer: Printer, columns: Iterable[Column], *, styled: int = 0) -> None:
         self._printer = printer
+        self._columns = list(columns)
         self._styled = styled
-        self._columns = [
-            column._replace(width=column.width and max(column.width, len(column.title)))
-            for column in columns
-        ]
-        taken = sum(column.width + 2 for column in self._columns if column.width)
-        self._most = printer.width and max(printer.width - taken, _LEAST_LAST)
+        # By number, the width of each column that is shown; and what URLs are shown without.
+        self._widths: dict[int, int] = {}
+        self._origin = ""
+
+    def write(
+        self,
+        rows: Sequence[Sequence[str]],
+        styles: Iterable[Style | None] = (),
+        notes: Iterable[Iterable[str]] = (),
+    ) -> None:
+        """Write *rows*, each in its style and before its *notes*; titles before the first ones."""
+        if rows and not (self._widths and self._printer.width is None):
+            self._begin(rows)
+        every = zip(rows, chain(styles, repeat(None)), chain(notes, repeat(())), strict=False)
+        for row, style, lines in every:
+            self._write(row, style)
+            for line in lines:
+                self._printer.line(f"    {line}")
+
+    def _begin(self, rows: Sequence[Sequence[str]]) -> None:
+        """Decide what is shown how wide, and write the titles."""
+        width = self._printer.width
         titles = [column.title for column in self._columns]
-        printer.line(printer.styled(self._joined(titles), header))
-        printer.line("  ".join("-" * (each.width or len(each.title)) for each in self._columns))
+        self._origin = ""
+        natural = self._natural([titles, *rows])
+        self._widths = {n: max(natural[n], column.width) for n, column in enumerate(self._columns)}
+        # The last column is as wide as each row needs it.
+        underlined = max(len(titles[-1]), self._columns[-1].width)
+        if width is not None and _total(self._widths) > width:
+            self._write_shared(rows)
+            natural = self._natural([titles, *rows])
+            self._widths = {number: natural[number] for number in self._widths}
+            self._fit(rows, width)
+            underlined = len(titles[-1])
+        self._write(titles)
+        *widths, _ = self._widths.values()
+        self._printer.line("  ".join("-" * width for width in [*widths, underlined]))
 
-    def add(self, cells: Sequence[str], style: Style | None = None) -> None:
-        """Write a line."""
-        self._printer.line(self._joined(cells, style))
+    def _natural(self, rows: Iterable[Sequence[str]]) -> list[int]:
+        """How wide each column needs to be."""
+        columns = zip(*rows, strict=True)
+        return [max(len(self._shown(cell)) for cell in cells) for cells in columns]
 
-    def _joined(self, cells: Sequence[str], style: Style | None = None) -> str:
-        padded = [self._fitted(*pair) for pair in zip(cells, self._columns, strict=True)]
-        padded[self._styled] = self._printer.styled(padded[self._styled], style)
-        return "  ".join(padded).rstrip()
+    def _write_shared(self, rows: Sequence[Sequence[str]]) -> None:
+        """Write what all *rows* share, and leave it out of them."""
+        shared = []
+        for number, column in enumerate(self._columns):
+            cells = [row[number] for row in rows]
+            if column.shared and column.cut is Cut.MIDDLE:
+                self._origin = common_origin(cells)
+                shared += [self._origin] if self._origin else []
+            elif column.shared and len(set(cells)) == 1:
+                shared.append(f"{column.title} {cells[0]}")
+                del self._widths[number]
+        if shared:
+            self._printer.line(f"for all: {', '.join(shared)}")
 
-    def _fitted(self, cell: str, column: Column) -> str:
-        cut = _cut(cell, column.width or self._most or len(cell))
-        width = column.width or 0
-        return cut.rjust(width) if column.right else cut.ljust(width)
+    def _fit(self, rows: Sequence[Sequence[str]], width: int) -> None:
+        """Make columns narrower, but none so narrow that two different URLs look the same."""
+        for cut in (Cut.END, Cut.MIDDLE):
+            for number in self._widths:
+                natural = self._widths[number]
+                if self._columns[number].cut is not cut or natural <= _LEAST:
+                    continue
+                fitted = max(_LEAST, natural - max(0, _total(self._widths) - width))
+                cells = {self._shown(row[number]) for row in rows}
+                if cut is Cut.END or len({_cut(cell, fitted, cut) for cell in cells}) == len(cells):
+                    self._widths[number] = fitted
+
+    def _shown(self, cell: str) -> str:
+        return (cell.removeprefix(self._origin) or "/") if self._origin else cell
+
+    def _write(self, row: Sequence[str], style: Style | None = None) -> None:
+        cells = []
+        for number, width in self._widths.items():
+            column, cell = self._columns[number], self._shown(row[number])
+            if self._printer.width is not None:
+                cell = _cut(cell, width, column.cut)
+            cell = cell.rjust(width) if column.right else cell.ljust(width)
+            cells.append(self._printer.styled(cell, style) if number == self._styled else cell)
+        self._printer.line("  ".join(cells).rstrip())
 
 
-def print_table(
-    printer: Printer, titles: Sequence[str], rows: Sequence[Sequence[str]], widest: int
-) -> None:
-    """Write *rows* in columns as wide as they need to be, up to *widest*; numbers to the right."""
-    columns = []
-    for title, *cells in zip(titles, *rows, strict=True):
-        width = min(max(map(len, (title, *cells))), widest)
-        columns.append(Column(title, width, all(cell.isdecimal() for cell in cells)))
-    table = Table(printer, columns, header=None)
-    for row in rows:
-        table.add(row)
+def _total(widths: Mapping[int, int]) -> int:
+    return sum(widths.values()) + 2 * (len(widths) - 1)
 
 
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 3] + "..."
+def common_origin(urls: Iterable[str]) -> str:
+    """The origin, as it is written, that all of *urls* start with; "" if there is none."""
+    origins = {match[0] if (match := _ORIGIN.match(url)) else "" for url in urls}
+    return origins.pop() if len(origins) == 1 else ""
+
+
+def _cut(text: str, width: int, cut: Cut) -> str:
+    """*text* in *width* columns.
+
+    >>> _cut("/private/a/b/c/d/e.html", 16, Cut.MIDDLE)
+    '/pri.../d/e.html'
+    """
+    if len(text) <= width or cut is Cut.NOWHERE:
+        return text
+    tail = 0 if cut is Cut.END else (width - 3) * 2 // 3
+    return f"{text[: width - 3 - tail]}...{text[len(text) - tail :]}"
+
+
+# -- for machines ----------------------------------------------------------------------
+
+
+def write_json(value: Mapping[str, Any]) -> None:
+    """Write *value* to standard output as one line."""
+    sys.stdout.write(json.dumps(value) + "\n")
+
+
+class Records:
+    """Objects with *fields*, written to standard output; *form* is "json" or "csv"."""
+
+    def __init__(self, form: str, fields: Sequence[str]) -> None:
+        self._csv = csv.writer(sys.stdout, lineterminator="\n") if form == "csv" else None
+        self._fields = fields
+        if self._csv is not None:
+            self._csv.writerow(fields)
+
+    def write(self, value: Mapping[str, Any]) -> None:
+        """Write one object; in CSV, what it lacks is an empty cell."""
+        if self._csv is None:
+            write_json(value)
+        else:
+            self._csv.writerow([_csv_cell(value.get(field)) for field in self._fields])
+
+
+def _csv_cell(value: Any) -> str:
+    if isinstance(value, list):
+        value = ", ".join(each["name"] if isinstance(each, dict) else each for each in value)
+    if isinstance(value, bool):
+        value = "true" if value else "false"
+    text = "" if value is None else str(value)
+    # Spreadsheets run a cell that begins like this as a formula.
+    return f"'{text}" if text.startswith(("=", "+", "-", "@", "\t", "\r")) else text
 
 
 # -- words ---------------------------------------------------------------------------
@@ -200,13 +292,13 @@ _BECAUSE = {
     Reason.ROBOTS_TXT_ITSELF: "robots.txt itself",
     Reason.UNAVAILABLE: "unavailable",
     Reason.UNREACHABLE: "unreachable",
-    Reason.DISALLOWED: "its answer refuses all",
-    Reason.OTHER_PARSER: "by another parser",
+    Reason.DISALLOWED: "the answer refuses all",
+    Reason.OTHER_PARSER: "decided by another parser",
     Reason.UNREADABLE: "no parser can read it",
-    Reason.INVALID_URL: "no URL",
+    Reason.INVALID_URL: "invalid URL",
     Reason.OTHER_SCHEME: "no robots.txt for this scheme",
     Reason.RESERVED: "its page rules refuse",
-    Reason.VISIT_TIME: "visits at other times",
+    Reason.VISIT_TIME: "outside of the visit time",
 }
 
 

@@ -15,7 +15,7 @@ from scrapy_rep.cli import options as common
 from scrapy_rep.cli.crawling import with_crawler
 from scrapy_rep.cli.errors import FAILED, FINE, WRONG, CommandError
 from scrapy_rep.cli.options import Subcommand
-from scrapy_rep.cli.output import Printer, Style, answer, write_json
+from scrapy_rep.cli.output import Column, Cut, Printer, Style, Table, answer, write_json
 from scrapy_rep.cli.sources import Session, absolute
 from scrapy_rep.exceptions import RobotsForbidden
 from scrapy_rep.pages.statements import PAGE_RULES, PageRules
@@ -26,23 +26,13 @@ from scrapy_rep.rep.text import printable
 from scrapy_rep.tokens import AGENT_TOKENS
 
 _DESCRIPTION = """\
-Fetches a page as a crawl would, and says for what it may be used: one line for each
-use, with the line of robots.txt or tdmrep.json, the header or the meta tag that
-decides. A use that nothing is stated about is allowed.
+Fetches a page as a crawl does, and shows what it may be used for: one line for
+each use, with the statement that decides. If robots.txt refuses the page, it is
+not fetched.
 
-The request is that of a crawl with the settings of the project and of -s: with its
-proxies, handlers, headers and User-Agent. If robots.txt refuses the page, it is not
-fetched. Without a scheme, https is meant.
-
---json writes one object: url (after redirects), status, robots_txt (the verdict),
-uses (by name: allowed, by; null where nothing is stated), statements (all that hold
-for us, in the order in which they were found), tdm_policy.
-
-Exit codes: 0 the page may be put to every purpose of REP_PURPOSES or, if that is
-empty, to every use; 1 it may not, or robots.txt refuses it; 2 it could not be
-fetched, or usage.
-
-examples:
+Exit codes: 0 all purposes allowed (REP_PURPOSES; if empty, all uses), 1 some
+refused, or refused by robots.txt, 2 error or the page cannot be fetched"""
+_EXAMPLES = """\
   scrapy robots page https://example.com/article
   scrapy robots page --agent ExampleBot example.com
   scrapy robots page --json -s REP_PURPOSES=ai-train example.com"""
@@ -69,7 +59,7 @@ def _run(options: argparse.Namespace, settings: BaseSettings) -> int:
     }
     request = Request(absolute(options.url), meta=meta)
     page = with_crawler(session.scrapy_settings, lambda crawler: _fetch(crawler, request), changes)
-    if options.json:
+    if options.format == "json":
         write_json(page.as_json())
     else:
         _show(page, Printer(sys.stdout))
@@ -137,21 +127,23 @@ def _show(page: _Page, printer: Printer) -> None:
     if page.rules is None:
         printer.line("  the answer is not a page, so it has no page rules")
         return
+    printer.line("")
     verdicts = page.rules.verdicts.values()
-    width = max(len(each.use) for each in verdicts)
-    for each in verdicts:
-        style = Style.GOOD if each.allowed else Style.BAD
-        shown = printer.styled(f"{answer(each.allowed):<{len('refused')}}", style)
-        printer.line(f"  {each.use:<{width}}  {shown}  {each.by or '-'}")
+    columns = [Column("use"), Column("answer", width=len("refused")), Column("by", cut=Cut.END)]
+    Table(printer, columns, styled=1).write(
+        [[each.use, answer(each.allowed), str(each.by or "-")] for each in verdicts],
+        [Style.GOOD if each.allowed else Style.BAD for each in verdicts],
+    )
     if page.rules.tdm_policy is not None:
-        printer.line(f"  {'TDM policy':<{width}}  {printable(page.rules.tdm_policy, most=None)}")
+        printer.line(f"\nTDM policy: {printable(page.rules.tdm_policy, most=None)}")
 
 
 PAGE = Subcommand(
     "page",
     "URL [options]",
-    "for what a page may be used, and by which statement",
+    "show what a page may be used for",
     _DESCRIPTION,
     _add_options,
     _run,
+    _EXAMPLES,
 )

@@ -23,38 +23,25 @@ from scrapy_rep.settings import RepSettings
 from scrapy_rep.stores.base import Store
 
 _DESCRIPTION = """\
-Writes one HTML page about all origins in a store: a table of them, their
-robots.txt files with line numbers, what is wrong in these, and when they were
-fetched. It is the page that REP_REPORT makes of a crawl, without what only a
-crawl knows: which requests were allowed or refused, by which line. The page
-needs no network, and holds nothing but text.
+Writes an HTML page about all origins in the store: their robots.txt files, the
+mistakes in them, and when they were fetched. STORE is a value of REP_STORE or
+the path of a SQLite file (default: the store of the project). Needs Jinja2.
 
-STORE is what the setting REP_STORE takes, such as sqlite:///path/of/the.file,
-or the path of the file alone. Without it, the project's store is shown.
-
-What holds for an origin is what a crawl that began now would make of it, with
-the settings of the project and of -s. Crawls may be running meanwhile.
-
-Needs Jinja2: pip install 'scrapy-rep[report]'
-
-Exit codes: 0 the page is written; 1 nothing is known, so no page is; 2 usage,
-settings, a store in memory or one that does not work, a file that cannot be
-written, no Jinja2.
-
-examples:
+Exit codes: 0 written, 1 the store is empty, 2 error"""
+_EXAMPLES = """\
   scrapy robots report
   scrapy robots report sqlite:///crawls/robots.sqlite -o robots-monday.html
   scrapy robots report robots.sqlite -o - | gzip > robots.html.gz"""
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("store", metavar="STORE", nargs="?", help="a store, or its file")
+    parser.add_argument("store", metavar="STORE", nargs="?", help="store, or path of its file")
     parser.add_argument(
         "-o",
         "--output",
         metavar="FILE",
         default="robots.html",
-        help="where the page goes, %(default)s if not said; - is standard output",
+        help="where to write the page; - is standard output (%(default)s by default)",
     )
 
 
@@ -62,15 +49,14 @@ def _run(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
     try:
         from scrapy_rep.observers.report.page import render, write_page
     except ImportError as error:
-        message = f"Jinja2 is needed ({error}): pip install 'scrapy-rep[report]'"
-        raise CommandError(message) from None
+        raise CommandError(f"the report needs Jinja2 ({error}): pip install jinja2") from None
     settings = _settings(options.store, scrapy_settings)
     place = printable(store_place(settings), most=None)
     crawl = NewCrawl(settings, time.time())
     nothing: CrawlReport | None = None
     report = use_store(settings, lambda store: _read(store, f"Store {place}", crawl), nothing)
     if report is None or not report.origins:
-        sys.stderr.write(f"Nothing is known: {place}\n")
+        sys.stderr.write(f"Nothing is cached: {place}\n")
         return WRONG
     if options.output == "-":
         sys.stdout.flush()
@@ -133,7 +119,7 @@ def _report(state: OriginState, file: FetchResult | None, notes: tuple[str, ...]
     return OriginReport(
         origin=state.origin,
         access=state.access or UNKNOWN,
-        status=state.last.status,
+        status=state.entry.last.status,
         details=tuple(_fields(state)),
         file=read_file(file, state.crawl.settings) if file else None,
         standing=state.standing,
@@ -144,8 +130,8 @@ def _report(state: OriginState, file: FetchResult | None, notes: tuple[str, ...]
 
 
 def _fields(state: OriginState) -> Iterator[tuple[str, str]]:
-    yield "URL", printable(state.last.url)
-    yield "last answer", printable(state.last.detail)
+    yield "URL", printable(state.entry.last.url)
+    yield "last answer", printable(state.entry.last.detail)
     yield "for a crawl", state.meaning
     if state.left:
         yield "for another", span(state.left)
@@ -170,8 +156,9 @@ def _news(state: OriginState) -> Iterator[News]:
 REPORT = Subcommand(
     "report",
     "[STORE] [-o FILE] [options]",
-    "make a page of what a store knows of robots.txt",
+    "write an HTML page about the store",
     _DESCRIPTION,
     _add_options,
     _run,
+    _EXAMPLES,
 )

@@ -15,7 +15,6 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import NamedTuple
 
 # On Linux, every address of 127.0.0.0/8 is this machine. Elsewhere only 127.0.0.1 is, and
@@ -107,30 +106,20 @@ class LoopbackServers:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         asyncio.run_coroutine_threadsafe(self._close(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
 
     def serve(
-        self,
-        answer: Answer,
-        *,
-        host: str | None = None,
-        port: int = 0,
-        tls: ssl.SSLContext | None = None,
+        self, answer: Answer, *, host: str = "", port: int = 0, tls: ssl.SSLContext | None = None
     ) -> Site:
         """Start a site that answers with *answer*, by default at an address of its own."""
         try:
             listening = socket.create_server((host or next(self._addresses), port))
         except OSError:
-            if host is not None:
+            if host:
                 raise
             listening = socket.create_server((_FALLBACK_ADDRESS, port))
         site = Site("https" if tls else "http", *listening.getsockname())

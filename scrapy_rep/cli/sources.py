@@ -5,15 +5,16 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any, TypeVar
 
 from scrapy import Request
 from scrapy.crawler import Crawler
-from scrapy.exceptions import UsageError
 from scrapy.settings import BaseSettings
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import DeferredList
@@ -27,8 +28,7 @@ from scrapy_rep.rep.parsing.agents import Agents
 from scrapy_rep.rep.parsing.urls import InvalidURL, Origin, has_other_scheme
 from scrapy_rep.rep.policy import Policy
 from scrapy_rep.rep.rules.robotstxt import RobotsTxt
-from scrapy_rep.rep.rules.verdict import Reason, Verdict
-from scrapy_rep.rep.text import printable
+from scrapy_rep.rep.rules.verdict import Reason, Verdict, origin_or_verdict
 from scrapy_rep.settings import RepSettings, tokens
 from scrapy_rep.tokens import AgentTokens
 
@@ -120,8 +120,7 @@ class Session:
         try:
             agents = tokens(named.get("agent", []))
         except ValueError as error:
-            message = f"--agent: {printable(str(error), most=None)}"
-            raise UsageError(message, print_help=False) from None
+            raise CommandError(f"argument --agent: {error}") from None
         if not agents:
             agents = AgentTokens(settings, None).of(Request("data:,"))
         return cls(scrapy_settings, settings, agents, named.get("fresh", False))
@@ -134,7 +133,7 @@ class Session:
     @property
     def agent_names(self) -> str:
         """The product tokens, for people."""
-        return ", ".join(self.agents) or "nobody in particular"
+        return ", ".join(self.agents) or "(no product token)"
 
     def parse(self, body: bytes, *, cut: bool = False, dialect: Dialect | None = None) -> RobotsTxt:
         """Parse *body* as far as a crawl reads it; if it was *cut*, without its last line."""
@@ -153,24 +152,34 @@ class Session:
         name = "standard input" if path == STDIN else path
         return Robots(name, Source.FILE, self.parse(body), None, self.settings, 0.0)
 
+    def read_for(self, urls: Sequence[str], path: str) -> list[tuple[str, Robots | Verdict]]:
+        """The same for all *urls*; a verdict for those without a robots.txt."""
+        robots, other = self.read_file(path), Verdict(True, Reason.OTHER_SCHEME)
+        return [(url, other if has_other_scheme(url) else robots) for url in urls]
+
+    def get_for(self, urls: Sequence[str]) -> list[tuple[str, Robots | Verdict]]:
+        """As :meth:`RobotsGetter.get_for`, without a crawl where nothing is to be fetched."""
+        verdicts = [(url, v) for url in urls if isinstance(v := origin_or_verdict(url), Verdict)]
+        if len(verdicts) == len(urls):
+            return [*verdicts]
+        return self.crawl(lambda getter: getter.get_for(urls))
+
     def load(self, source: str) -> Robots:
         """The robots.txt that *source* names: a URL of its origin, a file, or standard input.
 
-        Raises as :meth:`read_file` and :meth:`crawl`, and :exc:`UsageError`.
+        Raises as :meth:`read_file` and :meth:`crawl`.
         """
         if is_url(source):
             return self.get(origin_of(source))
         if source != STDIN and not Path(source).exists():
-            raise CommandError(f"there is no file {source} (a URL has a scheme, such as https://)")
+            raise CommandError(f"there is no file {source}; for a URL, write https://{source}")
         return self.read_file(source)
 
     def get(self, origin: Origin) -> Robots:
         """The robots.txt of *origin*, by a crawl. Raises as :meth:`crawl`."""
-
-        async def work(getter: RobotsGetter) -> Robots:
-            return (await getter.get([origin]))[origin]
-
-        return self.crawl(work)
+        ((_, robots),) = self.get_for([origin.robots_url])
+        assert isinstance(robots, Robots)
+        return robots
 
     def crawl(self, work: Callable[[RobotsGetter], Awaitable[_T]]) -> _T:
         """Return what *work* returns, which can get many robots.txt in one crawl.
@@ -193,32 +202,30 @@ class RobotsGetter:
         self._clock = steady()
         self._started = self._clock()
         self._cache = PolicyCache(crawler, RepSettings.read(crawler.settings), self._clock)
-        self._concurrency = max(1, crawler.settings.getint("CONCURRENT_REQUESTS"))
         self._refreshed: set[Origin] = set()
 
-    async def get(
-        self, origins: Iterable[Origin], tell: Callable[[], None] = lambda: None
-    ) -> dict[Origin, Robots]:
-        """The robots.txt of each of *origins*; *tell* is called after each.
+    async def get_for(
+        self, urls: Sequence[str], tell: Callable[[int, int], None] = lambda done, total: None
+    ) -> list[tuple[str, Robots | Verdict]]:
+        """Each of *urls* with the robots.txt that applies to it, or the verdict if none does.
 
+        *tell* is called after each robots.txt with how many are there, and how many will be.
         As many are fetched at a time as CONCURRENT_REQUESTS allows.
         """
+        by_url = [(url, origin_or_verdict(url)) for url in urls]
+        origins = {origin for _, origin in by_url if isinstance(origin, Origin)}
         found: dict[Origin, Robots] = {}
-        waiting = iter(dict.fromkeys(origins))
 
-        async def worker() -> None:
-            for origin in waiting:
-                found[origin] = await self._get(origin)
-                tell()
+        async def get(origin: Origin) -> None:
+            found[origin] = await self._get(origin)
+            tell(len(found), len(origins))
 
-        workers = [deferred_from_coro(worker()) for _ in range(self._concurrency)]
-        outcomes: list[tuple[bool, Any]] = await maybe_deferred_to_future(
-            DeferredList(workers, consumeErrors=True)
-        )
+        gets = DeferredList([deferred_from_coro(get(each)) for each in origins], consumeErrors=True)
+        outcomes: list[tuple[bool, Any]] = await maybe_deferred_to_future(gets)
         for succeeded, outcome in outcomes:
             if not succeeded:
                 outcome.raiseException()
-        return found
+        return [(url, found[o] if isinstance(o, Origin) else o) for url, o in by_url]
 
     async def _get(self, origin: Origin) -> Robots:
         request = Request(origin.robots_url)
@@ -239,21 +246,40 @@ class RobotsGetter:
 # -- URLs ----------------------------------------------------------------------------
 
 
-def absolute(text: str) -> str:
-    """*text* as a URL; without a scheme, it is an https one. A path is left alone.
+def absolute(text: str, *, file: bool = False) -> str:
+    """*text* as a URL: without a scheme, as an https URL. A path is left alone.
+
+    Raises :exc:`CommandError` where *text* is likely meant otherwise: a private host without a
+    scheme or, if it is asked about a *file*, a path without its slash.
 
     >>> absolute("example.com/page"), absolute("example.com:8080"), absolute("/page")
     ('https://example.com/page', 'https://example.com:8080', '/page')
     """
-    return text if text.startswith("/") or _SCHEME.match(text) else f"https://{text}"
+    if text.startswith("/") or _SCHEME.match(text):
+        return text
+    authority, slash, _ = text.partition("/")
+    if _is_private(authority):
+        raise CommandError(f"{text!r} has no scheme: did you mean http://{text}?")
+    if file and not (slash and "." in authority):
+        raise CommandError(f"{text!r} is neither a path nor a URL: did you mean /{text}?")
+    return f"https://{text}"
+
+
+def _is_private(authority: str) -> bool:
+    """Whether *authority* is this machine, or one of a private network."""
+    host = re.sub(r":\d*$", "", authority).strip("[]")
+    try:
+        return host == "localhost" or ip_address(host).is_private
+    except ValueError:
+        return False
 
 
 def origin_of(text: str) -> Origin:
-    """The origin of *text*, a URL or a host. Raises :exc:`UsageError`."""
+    """The origin of *text*, a URL or a host. Raises :exc:`CommandError`."""
     try:
         return Origin.of(absolute(text))
     except InvalidURL as error:
-        raise UsageError(f"no origin: {printable(str(error))}", print_help=False) from None
+        raise CommandError(f"no origin: {error}") from None
 
 
 def is_url(text: str) -> bool:
@@ -261,19 +287,23 @@ def is_url(text: str) -> bool:
     return "://" in text
 
 
-def check_use_of_stdin(urls: list[str], file: str | None) -> None:
-    """Raise :exc:`UsageError` if standard input would be read twice."""
-    if STDIN in urls and (len(urls) > 1 or file == STDIN):
-        message = "-, standard input, can be the only URL, or the file, but not both"
-        raise UsageError(message, print_help=False)
+def urls_of(
+    options: argparse.Namespace, tell: Callable[[int], None] = lambda size: None
+) -> Iterator[str]:
+    """The URLs of a command that has URLs and --file; "-" means those of standard input.
+
+    *tell* is called with the size of each line in bytes. Raises :exc:`CommandError`.
+    """
+    from_stdin = STDIN in options.urls
+    if from_stdin and (len(options.urls) > 1 or options.file == STDIN):
+        raise CommandError("-, standard input, can be the only URL, or the file, but not both")
+    whole = partial(absolute, file=options.file is not None)
+    # Arguments are looked at before a crawl starts; standard input may be long.
+    return map(whole, lines_of_stdin(tell)) if from_stdin else iter(list(map(whole, options.urls)))
 
 
 def lines_of_stdin(tell: Callable[[int], None] = lambda size: None) -> Iterator[str]:
-    """The lines of standard input that are not blank, as URLs.
-
-    Bytes that are not UTF-8 are percent-encoded. *tell* is called with the size of each line
-    in bytes.
-    """
+    """The lines that are not blank; bytes that are not UTF-8 are percent-encoded."""
     for line in sys.stdin.buffer:
         tell(len(line))
         stripped = line.strip()

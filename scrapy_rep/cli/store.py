@@ -40,8 +40,8 @@ _PAGES = {
 }
 _WHILE_UNREACHABLE = {
     WhenUnreachable.DISALLOW: "all pages are refused",
-    WhenUnreachable.DEFER: "requests for pages are kept",
-    WhenUnreachable.ALLOW: "all pages are let through all the same",
+    WhenUnreachable.DEFER: "requests for pages are held",
+    WhenUnreachable.ALLOW: "all pages are allowed",
 }
 
 
@@ -52,7 +52,7 @@ def store_place(settings: RepSettings) -> str:
     """
     place = settings.store.place()
     if place is None:
-        raise CommandError("REP_STORE = 'memory': nothing outlives a crawl, so nothing is kept")
+        raise CommandError("REP_STORE = 'memory': nothing is stored when a crawl has ended")
     return place
 
 
@@ -61,9 +61,10 @@ def use_store(
 ) -> _T:
     """Return what *use* returns for the store of *settings*; *otherwise* if there is none.
 
-    No file is created, and a file that is not a store is left alone. Raises
-    :exc:`~scrapy_rep.stores.base.StoreError`.
+    No file is created, and a file that is not a store is left alone. Raises as
+    :func:`store_place`, and :exc:`~scrapy_rep.stores.base.StoreError`.
     """
+    store_place(settings)
     file = settings.store.file()
     if file is not None and not (file.exists() and file.stat().st_size):
         return otherwise
@@ -148,11 +149,6 @@ class OriginState:
         return self.evaluation.access.value if self.evaluation.access else None
 
     @property
-    def last(self) -> FetchResult:
-        """The result of the last fetch that did not just confirm the copy."""
-        return self.entry.last
-
-    @property
     def age(self) -> float:
         """Seconds since the copy came or was confirmed; without a copy, since the last attempt."""
         copy = self.entry.copy
@@ -209,7 +205,7 @@ class OriginState:
             "origin": str(self.entry.origin),
             "standing": self.standing,
             "access": self.access,
-            "status": self.last.status,
+            "status": self.entry.last.status,
             "age": round(self.age, 3),
             "left": None if self.left is None else round(self.left, 3),
             "bytes": self.size,

@@ -1,4 +1,4 @@
-"""A feed of JSON Lines, put where Scrapy puts its feeds."""
+"""Feeds of lines, put where Scrapy puts its feeds."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import json
 import logging
 import re
 from datetime import datetime, timezone
+from itertools import count
+from pathlib import Path, PurePosixPath
 from typing import IO, TYPE_CHECKING
 
 from scrapy import Spider, signals
+from scrapy.extensions.feedexport import FileFeedStorage
 from scrapy.utils.defer import ensure_awaitable
 from scrapy.utils.misc import build_from_crawler
 
@@ -27,49 +30,53 @@ _PARAMETER = re.compile(r"%\((\w+)\)s")
 _USERINFO = re.compile(r"//[^/]*@")
 
 
-class JsonLinesFeed:
-    """Written to the storage of *spec*: opened when the crawl starts, stored when it ends.
+class Feed:
+    """Lines for the storage of *spec*, which gets them when the feed is closed.
 
-    It is stored even if nothing was written. Where the storage fails, one line is
-    logged, and the crawl goes on without the feed.
+    It is stored even if nothing was written. Where the storage fails, one line is logged, and
+    the crawl goes on without the feed. With *own_file*, each line is written at once; and a
+    file that is there already is left alone, and one with a number in its name begun.
     """
 
-    def __init__(self, crawler: Crawler, spec: FeedSpec) -> None:
+    def __init__(self, crawler: Crawler, spec: FeedSpec, *, own_file: bool = False) -> None:
         self._crawler = crawler
         self._storage_class = spec.storage
         self._uri = spec.uri
+        self._own_file = own_file
         self._storage: FeedStorageProtocol | None = None
         #: ``None`` while there is nothing to write to.
         self._file: IO[bytes] | None = None
-        self._items = 0
-        crawler.signals.connect(self._open, signals.spider_opened)
-        crawler.signals.connect(self._store, signals.spider_closed)
+        self._lines = 0
 
-    def write(self, item: dict[str, object]) -> None:
-        """One line more."""
-        if self._file is None:
-            return
+    def open(self, spider: Spider) -> None:
+        """Open the storage."""
         try:
-            # As JsonLinesItemExporter does it, in a sixth of the time.
-            self._file.write(json.dumps(item).encode("ascii") + b"\n")
-            self._items += 1
-        except Exception as error:
-            self._fail(error)
-
-    def _open(self, spider: Spider) -> None:
-        try:
-            self._uri = _with_parameters(self._uri, spider)
-            self._storage = build_from_crawler(
-                self._storage_class,
-                self._crawler,
-                self._uri,
-                feed_options={"format": "jsonlines"},
-            )
+            self._uri = with_parameters(self._uri, spider)
+            if self._own_file and issubclass(self._storage_class, FileFeedStorage):
+                self._take_new_file()
+            else:
+                self._storage = self._make_storage(self._uri)
+            assert self._storage is not None
             self._file = self._storage.open(spider)
         except Exception as error:
             self._fail(error)
 
-    async def _store(self) -> None:
+    def write_line(self, line: bytes) -> bool:
+        """One line more, without its end; whether it is written."""
+        if self._file is None:
+            return False
+        try:
+            self._file.write(line + b"\n")
+            if self._own_file:
+                self._file.flush()
+        except Exception as error:
+            self._fail(error)
+            return False
+        self._lines += 1
+        return True
+
+    async def close(self) -> None:
+        """Store what was written."""
         file, self._file = self._file, None
         if self._storage is None or file is None:
             return
@@ -78,7 +85,30 @@ class JsonLinesFeed:
         except Exception as error:
             self._fail(error)
         else:
-            self._log(logging.INFO, "Stored %(items)d lines in %(uri)s", items=self._items)
+            self._log(logging.INFO, "Stored %(lines)d lines in %(uri)s", lines=self._lines)
+
+    def _make_storage(self, uri: str) -> FeedStorageProtocol:
+        storage: FeedStorageProtocol = build_from_crawler(
+            self._storage_class, self._crawler, uri, feed_options={"format": "jsonlines"}
+        )
+        return storage
+
+    def _take_new_file(self) -> None:
+        """Make a file that nobody else has, and the storage for it."""
+        extension = PurePosixPath(self._uri).suffix
+        start = self._uri.removesuffix(extension)
+        for number in count(1):
+            uri = self._uri if number == 1 else f"{start}-{number}{extension}"
+            storage = self._make_storage(uri)
+            assert isinstance(storage, FileFeedStorage)
+            path = Path(storage.path)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                path.open("xb").close()
+            except FileExistsError:
+                continue
+            self._uri, self._storage = uri, storage
+            return
 
     def _fail(self, error: Exception) -> None:
         # Not closed: what it still holds cannot be written, and it may be stdout.
@@ -94,7 +124,21 @@ class JsonLinesFeed:
         logger.log(level, message, values, extra={"spider": self._crawler.spider})
 
 
-def _with_parameters(uri: str, spider: Spider) -> str:
+class JsonLinesFeed(Feed):
+    """A feed of JSON Lines that is opened when the crawl starts, and stored when it ends."""
+
+    def __init__(self, crawler: Crawler, spec: FeedSpec) -> None:
+        super().__init__(crawler, spec)
+        crawler.signals.connect(self.open, signals.spider_opened)
+        crawler.signals.connect(self.close, signals.spider_closed)
+
+    def write(self, item: dict[str, object]) -> None:
+        """One line more."""
+        # As JsonLinesItemExporter does it, in a sixth of the time.
+        self.write_line(json.dumps(item).encode("ascii"))
+
+
+def with_parameters(uri: str, spider: Spider) -> str:
     """*uri* with its parameters replaced, as in FEEDS: ``%(time)s``, and any attribute
     of *spider*, such as ``%(name)s``."""
     time = datetime.now(timezone.utc).isoformat(timespec="seconds").replace(":", "-")

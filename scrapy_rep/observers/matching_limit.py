@@ -6,6 +6,7 @@ import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from scrapy_rep.observers.observer import Observer
 from scrapy_rep.rep.rules.verdict import Reason
 from scrapy_rep.rep.text import printable
 
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-    from scrapy_rep.rep.caching.access import FetchResult
     from scrapy_rep.rep.parsing.urls import Origin
     from scrapy_rep.rep.policy import Policy
     from scrapy_rep.rep.rules.verdict import Verdict
@@ -24,36 +24,30 @@ logger = logging.getLogger(__name__)
 _MAX_ORIGINS = 1_000
 
 
-class MatchingLimit:
-    """Warns of :attr:`.Reason.MATCHING_LIMIT`; an :class:`~.observer.Observer`."""
-
-    observes_allowed = False
+class MatchingLimit(Observer):
+    """Warns of :attr:`.Reason.MATCHING_LIMIT`."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._warned: set[Origin] = set()
 
-    def on_policy(self, policy: Policy, result: FetchResult | None, seconds: float) -> None:
-        """Nothing is known before a URL is compared with the rules."""
-
     def on_decision(
         self, request: Request, policy: Policy | None, agents: Sequence[str], verdict: Verdict
     ) -> None:
         """Warn if this is the first such URL of its origin."""
-        if verdict.reason is not Reason.MATCHING_LIMIT or verdict.origin is None:
-            return
-        if verdict.origin in self._warned:
+        origin = verdict.origin
+        if verdict.reason is not Reason.MATCHING_LIMIT or origin is None or origin in self._warned:
             return
         if len(self._warned) >= _MAX_ORIGINS:
             self._warned.clear()
-        self._warned.add(verdict.origin)
+        self._warned.add(origin)
         logger.warning(
             "Refused %(url)s %(because)s. Other URLs of this origin may be refused for the same "
             'reason, "matching-limit". To see the rules, run: scrapy robots fetch %(origin)s',
             {
                 "url": printable(request.url),
                 "because": str(verdict).removeprefix("disallowed "),
-                "origin": printable(str(verdict.origin)),
+                "origin": printable(str(origin)),
             },
             extra={"spider": self._crawler.spider},
         )

@@ -126,25 +126,29 @@ class PolicyLog:
 
     def on_exception(self, origin: Origin, error: Exception) -> None:
         """A fetch failed with *error*, which code outside of Scrapy raised: a bug, perhaps."""
-        logger.debug(
-            "The robots.txt request %(url)s raised an exception",
-            {"url": printable(origin.robots_url)},
-            exc_info=error,
-            extra={"spider": self._crawler.spider},
-        )
+        message = "The robots.txt request %(url)s raised an exception"
+        self._log(logging.DEBUG, message, origin, error)
 
     def on_bug(self, origin: Origin) -> None:
         """The exception that is being handled is a bug of ours."""
-        logger.exception(
+        message = (
             "Cannot get the robots.txt of %(origin)s because of a bug in scrapy-rep. All its pages "
-            "are refused until the next attempt. Please report this traceback.",
-            {"origin": printable(str(origin))},
-            extra={"spider": self._crawler.spider},
+            "are refused until the next attempt. Please report this traceback."
         )
+        self._log(logging.ERROR, message, origin, True, origin=printable(str(origin)))
 
     def _count(self, what: str, origin: Origin) -> None:
         count(self._crawler, f"{origin.stats}/{what}")
 
-    def _log(self, level: int, message: str, origin: Origin, **values: object) -> None:
-        values["url"] = printable(origin.robots_url)
-        logger.log(level, message, values, extra={"spider": self._crawler.spider})
+    def _log(
+        self,
+        level: int,
+        message: str,
+        about: Origin,
+        exc_info: Exception | bool | None = None,
+        **values: object,
+    ) -> None:
+        values["url"] = printable(about.robots_url)
+        logger.log(
+            level, message, values, exc_info=exc_info, extra={"spider": self._crawler.spider}
+        )

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import logging
 from collections import Counter, OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
-from enum import Enum
+from collections.abc import Iterator, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from scrapy import signals
 
-from scrapy_rep.observers.stats import NOT_FOLLOWED, value_of
+from scrapy_rep.observers.observer import Observer
+from scrapy_rep.observers.stats import DROPPED_LINKS, NOT_FOLLOWED, value_of
 from scrapy_rep.rep.text import printable
 
 if TYPE_CHECKING:
@@ -36,18 +36,22 @@ _MAX_ORIGINS = 10_000
 _MAX_REFUSING = 2_000
 # Of one origin, so many lines are told apart: the first ones that refuse.
 _MAX_LINES = 20
+# Causes of failed fetches that are told apart.
+_MAX_CAUSES = 20
+# A fetch of so many seconds is slow; so many of them are named.
+_SLOW = 1.0
+_MAX_SLOWEST = 3
 
 
 class Refusals:
     """How often one origin refused, and by which lines; *count* is where it starts."""
 
-    __slots__ = ("_lines", "_texts", "count")
+    __slots__ = ("_lines", "count")
 
     def __init__(self, count: int) -> None:
         self.count = count
-        #: By line, or where none decided, by reason.
-        self._lines: dict[int | Reason, int] = {}
-        self._texts: dict[int | Reason, str] = {}
+        #: By line, or where none decided, by reason: a text that is safe to print, and a count.
+        self._lines: dict[int | Reason, tuple[str, int]] = {}
 
     def add(self, verdict: Verdict) -> None:
         """One more."""
@@ -55,24 +59,21 @@ class Refusals:
         rule = verdict.rule
         key = rule.line if rule else verdict.reason
         if key in self._lines:
-            self._lines[key] += 1
+            text, times = self._lines[key]
+            self._lines[key] = text, times + 1
         elif len(self._lines) < _MAX_LINES:
-            self._lines[key] = 1
             # Not the rule: its value may be long.
-            self._texts[key] = f'"{rule}" (line {rule.line})' if rule else verdict.reason.value
+            text = f'"{rule}" (line {rule.line})' if rule else verdict.reason.value
+            self._lines[key] = text, 1
 
     @property
     def most_frequent(self) -> tuple[str, int]:
-        """What refused most often, a rule with its line or a reason, and how often.
-
-        The text is safe to print.
-        """
-        key, times = max(self._lines.items(), key=itemgetter(1))
-        return self._texts[key], times
+        """What refused most often, a rule with its line or a reason, and how often."""
+        return max(self._lines.values(), key=itemgetter(1))
 
 
-class Summary:
-    """The summary of one crawl; a :class:`~scrapy_rep.observers.observer.Observer`.
+class Summary(Observer):
+    """The summary of one crawl.
 
     The origins that refused most are found as *space-saving* does it (Metwally et
     al., 2005), but half of the table goes at once, so that an addition takes
@@ -81,8 +82,6 @@ class Summary:
     no origin that refused often is missing, and a count may be too high by that.
     """
 
-    observes_allowed = False
-
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         #: The last access result of each origin, of the latest ones.
@@ -90,6 +89,10 @@ class Summary:
         #: And of the others, which count again if they come again.
         self._earlier: Counter[Access] = Counter()
         self._reasons: Counter[Reason] = Counter()
+        #: Failed fetches, by their cause.
+        self._failures: Counter[str] = Counter()
+        #: The slowest fetches: seconds, and the URL.
+        self._slowest: list[tuple[float, str]] = []
         self._refusing: dict[Origin, Refusals] = {}
         self._excess = 0
         crawler.signals.connect(self._log, signals.spider_closed)
@@ -99,22 +102,32 @@ class Summary:
         self._latest[policy.origin] = policy.access
         self._latest.move_to_end(policy.origin)
         if len(self._latest) > _MAX_ORIGINS:
-            _, access = self._latest.popitem(last=False)
-            self._earlier[access] += 1
+            self._earlier[self._latest.popitem(last=False)[1]] += 1
+        if result is not None:
+            self._add_fetch(policy, seconds)
+
+    def _add_fetch(self, policy: Policy, seconds: float) -> None:
+        if policy.entry.outage is not None:
+            cause = printable(policy.entry.outage.result.detail)
+            full = len(self._failures) >= _MAX_CAUSES and cause not in self._failures
+            self._failures["other causes" if full else cause] += 1
+        if seconds >= _SLOW:
+            slowest = [*self._slowest, (seconds, printable(policy.origin.robots_url))]
+            self._slowest = sorted(slowest, reverse=True)[:_MAX_SLOWEST]
 
     def on_decision(
         self, request: Request, policy: Policy | None, agents: Sequence[str], verdict: Verdict
     ) -> None:
         """Count a refused request."""
         self._reasons[verdict.reason] += 1
-        if verdict.origin is None:
+        origin = verdict.origin
+        if origin is None:
             return
-        refusals = self._refusing.get(verdict.origin)
-        if refusals is None:
+        if origin not in self._refusing:
             if len(self._refusing) >= _MAX_REFUSING:
                 self._make_room()
-            refusals = self._refusing[verdict.origin] = Refusals(self._excess)
-        refusals.add(verdict)
+            self._refusing[origin] = Refusals(self._excess)
+        self._refusing[origin].add(verdict)
 
     def _make_room(self) -> None:
         ranked = self._ranked()
@@ -129,17 +142,17 @@ class Summary:
     def _log(self) -> None:
         if not self._latest and not self._reasons:
             return
-        logger.info(
-            "What robots.txt came to:\n%(summary)s",
-            {"summary": "\n".join(self._lines())},
-            extra={"spider": self._crawler.spider},
-        )
+        summary = "\n".join(self._lines())
+        extra = {"spider": self._crawler.spider}
+        logger.info("robots.txt summary:\n%(summary)s", {"summary": summary}, extra=extra)
 
     def _lines(self) -> Iterator[str]:
         outcomes = self._earlier + Counter(self._latest.values())
         about = "about " if self._earlier else ""
         yield f"origins: {about}{_counted(outcomes)}"
         yield f"requests refused: {_counted(self._reasons)}"
+        if dropped := value_of(self._crawler, DROPPED_LINKS):
+            yield f"links dropped by RobotsLinkFilter: {dropped:,}"
         if not_followed := value_of(self._crawler, NOT_FOLLOWED):
             yield f"links not followed (nofollow): {not_followed:,}"
         ranked = self._ranked()[:_TOP]
@@ -150,11 +163,18 @@ class Summary:
             text, times = refusals.most_frequent
             by = f": {text}" if times == refusals.count else f", {times:,} of them by {text}"
             yield f"{refusals.count:>8,}  {printable(str(origin))}{by}"
+        if self._failures:
+            yield "failed fetches of robots.txt:"
+        for cause, times in self._failures.most_common():
+            yield f"{times:>8,}  {cause}"
+        if self._slowest:
+            yield "slowest fetches of robots.txt:"
+        for seconds, url in self._slowest:
+            yield f"{seconds:>8.1f} s  {url}"
 
 
-def _counted(counts: Mapping[Access, int] | Mapping[Reason, int]) -> str:
+def _counted(counts: Counter[Access] | Counter[Reason]) -> str:
     """The sum of *counts* and, most frequent first, what it is made of."""
     total = f"{sum(counts.values()):,}"
-    parts: list[tuple[Enum, int]] = sorted(counts.items(), key=lambda item: -item[1])
-    of = ", ".join(f"{name.value} {number:,}" for name, number in parts)
+    of = ", ".join(f"{name.value} {number:,}" for name, number in counts.most_common())
     return f"{total} ({of})" if of else total

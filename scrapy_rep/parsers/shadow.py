@@ -16,6 +16,7 @@ from scrapy.utils.datatypes import LocalCache
 from scrapy.utils.python import global_object_name
 
 from scrapy_rep.observers.feed import JsonLinesFeed
+from scrapy_rep.observers.observer import Observer
 from scrapy_rep.observers.report.model import Disagreement
 from scrapy_rep.observers.stats import count
 from scrapy_rep.parser import RepRobotParser
@@ -69,8 +70,8 @@ class _File(NamedTuple):
     cost: int
 
 
-class ShadowParsers:
-    """The second opinions of one crawl; a :class:`~scrapy_rep.observers.observer.Observer`.
+class ShadowParsers(Observer):
+    """The second opinions of one crawl.
 
     *recorder* is told of differences, for the report.
     """
@@ -94,9 +95,6 @@ class ShadowParsers:
         self._taken = 0
         #: What was logged, with the class of the difference if it is one.
         self._reported: LocalCache[tuple[object, ...], str | None] = LocalCache(_MAX_REPORTED)
-
-    def on_policy(self, policy: Policy, result: FetchResult | None, seconds: float) -> None:
-        """Nothing: files are read when a decision is compared."""
 
     def on_decision(
         self, request: Request, policy: Policy | None, agents: Sequence[str], verdict: Verdict

@@ -39,6 +39,7 @@ from scrapy_rep.rep.caching.freshness import shared_with, update, validators
 from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.policy import Policy
 from scrapy_rep.stores.base import Lease, Store, pause, time_of
+from scrapy_rep.stores.history import remember
 from scrapy_rep.stores.open import open_store_with_breaker
 from scrapy_rep.tokens import header_sent_by_default
 
@@ -115,7 +116,9 @@ class PolicyCache:
         self._observers = observers or Observers(crawler)
         self._user_agent = header_sent_by_default(settings, crawler.spider)
         self._log = PolicyLog(crawler, settings, clock)
-        self._fetcher = fetcher or RobotsTxtFetcher(crawler, settings, limit, self._log)
+        self._fetcher = fetcher or RobotsTxtFetcher(
+            crawler, settings, limit, self._log, self._observers
+        )
         if store is None:
             store = open_store_with_breaker(
                 settings.store, settings.max_origins, clock, crawler.spider
@@ -301,6 +304,8 @@ class PolicyCache:
             access = self._reader.access(result)
             conditional = bool(validators(known))
             entry = update(known, origin, result, access, now, conditional=conditional)
+            entry = remember(known, entry, self._settings.history)
+            self._observers.on_fetch(result, access, known, entry, now)
             # As it was when the answer came: the requests that waited for it may use it.
             policy = await self._reader.read(entry, asking, now) or self._reader.refusing(origin)
         except Exception:

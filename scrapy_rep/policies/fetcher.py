@@ -15,6 +15,7 @@ from scrapy.http.request import NO_CALLBACK
 
 from scrapy_rep.engine import Engine
 from scrapy_rep.exceptions import CrawlStopping
+from scrapy_rep.observers.observer import Exchange
 from scrapy_rep.observers.stats import count
 from scrapy_rep.policies.decompress import decompress
 from scrapy_rep.policies.download import Download, connect_downloads
@@ -33,11 +34,12 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from scrapy_rep.holding.concurrency import ConcurrencyLimit
+    from scrapy_rep.observers.observer import Observers
     from scrapy_rep.observers.policy_log import PolicyLog
     from scrapy_rep.settings import RepSettings
 
-# Bytes of Content-Encoding that are read.
-_MAX_ENCODING = 1024
+#: Bytes of Content-Encoding that are read.
+MAX_ENCODING = 1024
 
 # Meta keys that say who we are to a server.
 _CREDENTIALS = ("http_user", "http_pass", "ftp_user", "ftp_password")
@@ -66,12 +68,18 @@ class RobotsTxtFetcher:
     """Fetches robots.txt files for one crawl."""
 
     def __init__(
-        self, crawler: Crawler, settings: RepSettings, concurrency: ConcurrencyLimit, log: PolicyLog
+        self,
+        crawler: Crawler,
+        settings: RepSettings,
+        concurrency: ConcurrencyLimit,
+        log: PolicyLog,
+        observers: Observers,
     ) -> None:
         self._crawler = crawler
         self._settings = settings
         self._concurrency = concurrency
         self._log = log
+        self._observers = observers
         self._limiter = FetchLimiter(settings.concurrent_requests, settings.max_fetches)
         self._downloads: set[Download] = set()
         concurrency.on_stop(self._give_up)
@@ -129,6 +137,8 @@ class RobotsTxtFetcher:
         while True:
             request = self._request(urls[-1], origin, asking, known)
             response = await download.run(request)
+            exchange = Exchange(request, response, download.encoding, download.is_cut)
+            self._observers.on_answer(origin, exchange)
             headers = keep(response.headers.getlist)
             location = headers.first(LOCATION)
             redirect = next_hop(response.status, location, urls, self._settings.max_redirects)
@@ -168,8 +178,8 @@ class RobotsTxtFetcher:
             return b"", False
         if "dataloss" in response.flags:
             raise FetchFailed("the connection ended before the body did")
-        if len(download.encoding) > _MAX_ENCODING:
-            raise FetchFailed(f"its Content-Encoding has more than {_MAX_ENCODING} bytes")
+        if len(download.encoding) > MAX_ENCODING:
+            raise FetchFailed(f"its Content-Encoding has more than {MAX_ENCODING} bytes")
         encodings = download.encoding.decode("latin-1").split(",")
         # One byte more than is read of it says that there is more.
         limit = self._settings.max_size + 1

@@ -61,7 +61,7 @@ def bytes_of(policy: Policy) -> int:
     """About how many bytes *policy* takes in memory: all that a server can make longer."""
     entry = policy.entry
     per_byte = 1 if policy.rules is None else _PARSED
-    taken = _POLICY
+    taken = _POLICY + sum(map(len, entry.earlier))
     if entry.copy is not None:
         taken += _of_result(entry.copy.result, per_byte)
     if entry.outage is not None:

@@ -190,6 +190,9 @@ def encode(entry: CacheEntry) -> bytes:
     if outage is not None:
         head[2] = [*_fields(outage.result), outage.since, outage.last_at, outage.attempts]
         bodies += outage.result.body
+    if entry.earlier:
+        head.append([len(each) for each in entry.earlier])
+        bodies += b"".join(entry.earlier)
     line = json.dumps(head, separators=(",", ":"), allow_nan=False).encode("ascii")
     if len(line) > _MAX_HEAD or len(bodies) > MAX_BODIES:
         raise ValueError(f"too large to be kept: {len(line)} + {len(bodies)} bytes")
@@ -231,13 +234,17 @@ def _decode(origin: Origin, value: object) -> CacheEntry:
     line, newline, bodies = _decompressed(value).partition(b"\n")
     if not newline or len(line) > _MAX_HEAD:
         _refuse("no head")
-    about, copy, outage = json.loads(line)
+    about, copy, outage, *more = json.loads(line)
     if about != key_of(origin):
         _refuse("about another origin")
     if copy is None and outage is None:
         _refuse("no entry")
     reader = _Bodies(bodies)
-    entry = CacheEntry(origin, _copy(copy, reader), _outage(outage, reader))
+    known = _copy(copy, reader), _outage(outage, reader)
+    # Most entries have no earlier copies.
+    sizes = more[0] if more else ()
+    earlier = tuple([reader.take(_count(size, MAX_BODIES)) for size in sizes])
+    entry = CacheEntry(origin, *known, earlier)
     reader.finish()
     return entry
 

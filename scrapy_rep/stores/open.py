@@ -96,7 +96,7 @@ def _redis_url(value: str) -> RedisUrl:
     try:
         from .redis_url import parse_url
     except ImportError:
-        raise ValueError("the package redis is missing: pip install 'scrapy-rep[redis]'") from None
+        raise ValueError("the package redis is missing: pip install redis") from None
     try:
         return parse_url(value)
     except ValueError as error:

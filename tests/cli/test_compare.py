@@ -124,7 +124,7 @@ def test_a_table(capsys: pytest.CaptureFixture[str]) -> None:
     shown = capsys.readouterr().out
     assert "\x1b" not in shown
     assert [" ".join(line.split()) for line in shown.splitlines()] == [
-        "asked as Bot",
+        "product tokens: Bot",
         "",
         "rfc9309 google koster1996 koster1994 protego urllib url",
         "--------- --------- ---------- ---------- ------- ------- ---",

@@ -23,6 +23,7 @@ from scrapy_rep.cli.servers import Asked, Site
 from scrapy_rep.rep.rules.verdict import Reason, Verdict
 from tests import forking
 from tests.cli.running import Done, command, environment
+from tests.observers.report.pages import read
 
 # A busy machine is not a site that never answers.
 PATIENCE = "from scrapy_rep.cli import demo\ndemo._SETTINGS['REP_FETCH_TIMEOUT'] = 6\n"
@@ -217,7 +218,7 @@ sys.exit(demo.run_demo(sites, sys.stdout))
         "but refused (line 2: Disallow: /no)",
         "wrong: /no: expected once at the server, but it was asked for never",
         "wrong: /yes: expected never at the server, but it was asked for once",
-        "mistaken for reachable: /page: expected fetched, but refused (unreachable: ",
+        "mistaken for reachable: /page: expected fetched, but refused (unreachable (",
         "mistaken for reachable: /page: expected once at the server, but it was asked for never",
         "forgotten hop: /other: expected never at the server, but it was asked for once",
         "hop that is none: /hop: expected once at the server, but it was asked for never",
@@ -279,7 +280,7 @@ def test_a_crawl_that_ends_early_is_reported(tmp_path: Path) -> None:
     )
     assert done.returncode == 1
     assert "the crawl ended early: closespider_pagecount" in done.stdout
-    assert "expected one outcome, fetched, but there are 0" in done.stdout
+    assert "expected fetched, but failed (no outcome)" in done.stdout
 
 
 @pytest.mark.once
@@ -319,6 +320,23 @@ def test_log_goes_to_standard_error_when_asked_for(tmp_path: Path) -> None:
     assert "Forbidden by robots.txt" not in done.stdout
 
 
+@pytest.mark.once
+def test_a_report(tmp_path: Path) -> None:
+    script = (
+        PATIENCE + "from tests.cli.running import *\nexecute_robots('demo', '--report', '%.html')\n"
+    )
+    done = forking.run(run_source, script, cwd=tmp_path, env=environment())
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines()[-1] == "Report: %.html"
+    page = read(tmp_path / "%.html")
+    assert len(page.rows) == len(demo_sites())
+    missing = script.replace("%.html", "missing/folder")
+    (tmp_path / "missing").write_text("not a folder")
+    done = forking.run(run_source, missing, cwd=tmp_path, env=environment())
+    assert done.returncode == 2
+    assert done.stderr.startswith("scrapy robots demo: error: ")
+
+
 # -- what servers saw ------------------------------------------------------------
 
 
@@ -329,7 +347,7 @@ def served(*targets: str, yes: Outcome = 200) -> Served:
     """A site with the right outcomes whose server was asked for *targets*."""
     server = Site("http", "127.0.0.1", 8000, [Asked("GET", target, {}, 0.0) for target in targets])
     site = DemoSite("site", says(b""), allowed("/yes") | refused("/no", because="unreachable"))
-    return Served(site, server, outcomes=[("/yes", yes), ("/no", REFUSAL)])
+    return Served(site, server, {"/yes": yes, "/no": REFUSAL})
 
 
 @pytest.mark.parametrize(

@@ -44,7 +44,7 @@ def test_line_by_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert file.splitlines() == [
         "  1  User-agent: *         about us",
         "  2  Disallow: /private/   matches, but 9 bytes is less than 10",
-        "  3  Disallow: /private*x  matches, 10 bytes, but of equals the one that allows wins",
+        "  3  Disallow: /private*x  matches, 10 bytes, but with equal lengths Allow wins",
         "> 4  Allow: /private/x     decides: 10 bytes",
         "  5  Disalow: /typo        does not match",
         '                           warning: The misspelling "Disalow" counts as Disallow here, '
@@ -64,8 +64,8 @@ def test_the_first_match(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_in_process(*words, "/private/x") == 1
     assert capsys.readouterr().out.partition("\n\n")[2].splitlines() == [
         "  1  User-agent: *        about us",
-        "> 2  Disallow: /private/  decides: the first that matches",
-        "  4  Allow: /private/x    matches, 10 bytes, but line 2 came first",
+        "> 2  Disallow: /private/  decides: first rule that matches",
+        "  4  Allow: /private/x    matches, 10 bytes, but line 2 comes first",
         "                          warning: This never decides: wherever it matches, line 2 "
         "wins, which says the opposite.",
         "  9  Disallow: /private   would match, 8 bytes, but is about others",
@@ -134,7 +134,7 @@ def test_live(servers: LoopbackServers, tmp_path: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
     # It knows no wildcards.
     assert "because     allowed by another parser's reading" in done.stdout
-    assert "by ours     refused; what follows is about this reading" in done.stdout
+    assert "by ours     refused; the lines below explain this answer" in done.stdout
     assert "> 8  Disallow: /*.pdf$" in done.stdout
     assert f"{site.url}/robots.txt, status 200, fetched (0 s ago)" in done.stdout
     (value,) = from_json(robots(tmp_path, "explain", "--json", f"{broken.url}/"))

@@ -158,6 +158,6 @@ def test_a_crawl_that_cannot_start(servers: LoopbackServers, tmp_path: Path) -> 
     done = robots(tmp_path, "fetch", site.url, *words)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        "scrapy robots fetch: the crawl that was to fetch it failed: "
+        "scrapy robots fetch: error: the crawl that was to fetch it failed: "
         "ModuleNotFoundError: No module named 'no'\n"
     )

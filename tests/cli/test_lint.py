@@ -135,7 +135,7 @@ def test_live(servers: LoopbackServers, tmp_path: Path) -> None:
     done = robots(tmp_path, "lint", none.url)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        f"scrapy robots lint: there is no {none.url}/robots.txt to look at: it is unavailable "
+        f"scrapy robots lint: error: cannot lint {none.url}/robots.txt: it is unavailable "
         "(status 404)\n"
     )
 

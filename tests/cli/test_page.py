@@ -50,16 +50,20 @@ def test_each_use_with_the_statement_that_decides(
     assert done.stdout.splitlines() == [
         url,
         "  status 200",
-        '  search           refused  <meta name="robots">: noindex',
-        '  snippet          refused  <meta name="robots">: noindex',
-        '  images           refused  <meta name="robots">: noindex',
-        "  archive          allowed  -",
-        "  ai-input         refused  Content-Signal: ai-input=no (line 2 of robots.txt)",
-        "  ai-train         refused  tdmrep.json, rule 1 for /: tdm-reservation: 1",
-        "  ai-train-images  refused  tdmrep.json, rule 1 for /: tdm-reservation: 1",
-        "  tdm              refused  tdmrep.json, rule 1 for /: tdm-reservation: 1",
-        "  follow           allowed  -",
-        r"  TDM policy       https://a.example/\x1b[2Jpolicy",
+        "",
+        "use              answer   by",
+        "---------------  -------  --",
+        'search           refused  <meta name="robots">: noindex',
+        'snippet          refused  <meta name="robots">: noindex',
+        'images           refused  <meta name="robots">: noindex',
+        "archive          allowed  -",
+        "ai-input         refused  Content-Signal: ai-input=no (line 2 of robots.txt)",
+        "ai-train         refused  tdmrep.json, rule 1 for /: tdm-reservation: 1",
+        "ai-train-images  refused  tdmrep.json, rule 1 for /: tdm-reservation: 1",
+        "tdm              refused  tdmrep.json, rule 1 for /: tdm-reservation: 1",
+        "follow           allowed  -",
+        "",
+        r"TDM policy: https://a.example/\x1b[2Jpolicy",
     ]
 
 
@@ -106,4 +110,4 @@ def test_a_page_that_cannot_be_fetched(tmp_path: Path) -> None:
     settings = ["-sREP_STORE=memory", "-sRETRY_ENABLED=0", "-sREP_UNREACHABLE=allow"]
     done = robots(tmp_path, "page", "http://127.0.0.1:1/", *settings)
     assert done.returncode == 2
-    assert done.stderr.startswith("scrapy robots page: http://127.0.0.1:1/: ")
+    assert done.stderr.startswith("scrapy robots page: error: http://127.0.0.1:1/: ")

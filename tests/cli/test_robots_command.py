@@ -2,129 +2,101 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 import subprocess
 import sys
-import zipfile
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
+import scrapy
 
+import scrapy_rep
 from scrapy_rep.cli.command import RobotsCommand
-from scrapy_rep.cli.demo import allow_open_files
+from scrapy_rep.cli.options import SubcommandGroup
 from tests.cli.running import run_in_process
 
 
-@pytest.fixture
-def bad_archives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True)
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("bad.zip").write_bytes(b"this is no archive")
-    with zipfile.ZipFile("empty.zip", "w") as archive:
-        archive.writestr("directory/", b"")
-    with zipfile.ZipFile("good.zip", "w") as archive:
-        archive.writestr("example.com", b"User-agent: *\nDisallow: /\n")
-    damaged = bytearray(Path("good.zip").read_bytes())
-    damaged[damaged.index(b"Disallow")] ^= 0xFF
-    Path("damaged.zip").write_bytes(damaged)
+    Path("rules.txt").write_bytes(b"User-agent: *\nDisallow: /\n")
 
 
-@pytest.mark.usefixtures("bad_archives")
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("", "required: <subcommand>"),
+        ("", "scrapy robots: error: the following arguments are required: <subcommand>"),
+        ("chekc", "argument <subcommand>: invalid choice: 'chekc': did you mean check?"),
+        ("cache lits", "invalid choice: 'lits': did you mean list?"),
+        ("frobnicate", "invalid choice: 'frobnicate' (choose from check, explain, compare, lint,"),
         ("check", "scrapy robots check: error: the following arguments are required: URL"),
-        ("check - -", "can be the only URL, or the file, but not both"),
+        ("check - -", "check: error: -, standard input, can be the only URL, or the file, but not"),
         ("check --file - -", "can be the only URL, or the file, but not both"),
-        (
-            "check --agent Bot/1.0 a.example",
-            "error: --agent: 'Bot/1.0' is not a valid product token",
-        ),
-        ("check --dialect klingon a.example", "REP_DIALECT = 'klingon': accepted"),
-        (
-            "check --file missing.txt /a",
-            ": cannot read missing.txt: No such file or directory",
-        ),
+        ("check --agent Bot/1.0 a.example", "check: error: argument --agent: 'Bot/1.0' is not"),
+        ("check --dialect gogle a.example", "argument --dialect: invalid choice: 'gogle': did you"),
+        ("check -s REP_DIALECT=klingon a.example", "check: error: REP_DIALECT = 'klingon': accept"),
+        ("check -s REP_DIALECT a.example", "error: Invalid -s value, use -s NAME=VALUE"),
+        ("check -L LOUD a.example", "argument -L/--loglevel: invalid choice: 'LOUD'"),
+        ("check --jsno a.example", "unrecognized argument: '--jsno': did you mean --json?"),
+        ("check --json --format csv a.example", "argument --format: not allowed with argument"),
+        ("check --file missing.txt /a", "cannot read missing.txt: No such file or directory"),
+        # A path without its slash, and a server on this machine without a scheme.
+        ("check --file rules.txt books", "'books' is neither a path nor a URL: did you mean /boo"),
+        ("check --file rules.txt books/1", "'books/1' is neither a path nor a URL: did you mean"),
+        ("check --file rules.txt a.html", "'a.html' is neither a path nor a URL: did you mean"),
+        ("explain --file rules.txt books", "'books' is neither a path nor a URL: did you mean /"),
+        ("compare --file rules.txt /a books", "'books' is neither a path nor a URL: did you mea"),
+        ("check 127.0.0.1:8000/books", "has no scheme: did you mean http://127.0.0.1:8000/books?"),
+        ("explain localhost:8000/books", "no scheme: did you mean http://localhost:8000/books?"),
+        ("fetch 192.168.1.5", "'192.168.1.5' has no scheme: did you mean http://192.168.1.5?"),
+        ("fetch [::1]:80/a", "'[::1]:80/a' has no scheme: did you mean http://[::1]:80/a?"),
         ("explain", "required: URL"),
-        ("explain data:,x", "no origin: 'data:,x' is not an http, https or ftp URL"),
-        ("explain a.example b.example", "unrecognized arguments: b.example"),
+        (
+            "explain data:,x",
+            "explain: error: no origin: 'data:,x' is not an http, https or ftp URL",
+        ),
+        ("explain a.example b.example", "unrecognized argument: 'b.example'"),
         ("compare", "required: URL"),
-        ("compare --corpus good.zip /a", "unrecognized arguments: --corpus"),
-        ("compare --with nosuch /a", "'nosuch' cannot be loaded"),
-        ("compare --with scrapy.Spider /a", "no subclass of scrapy.robotstxt.RobotParser"),
+        ("compare --with nosuch /a", "compare: error: argument --with: 'nosuch' cannot be loaded"),
+        ("compare --with scrapy.Spider /a", "not a subclass of scrapy.robotstxt.RobotParser"),
         ("compare --file - -", "can be the only URL, or the file, but not both"),
-        ("lint missing.txt", "there is no file missing.txt (a URL has a scheme, such as"),
-        ("lint .", "cannot read .: Is a directory"),
-        ("lint --json --format sarif bad.zip", "--json and --format sarif exclude each other"),
-        ("lint --format xml bad.zip", "invalid choice: 'xml'"),
-        ("fetch --body --json a.example", "--body and --json exclude each other"),
-        ("fetch https://", "no origin"),
+        ("lint missing.txt", "there is no file missing.txt; for a URL, write https://missing.txt"),
+        ("lint .", "lint: error: cannot read .: Is a directory"),
+        ("lint --json --format sarif rules.txt", "--format: not allowed with argument --json"),
+        ("lint --format srif rules.txt", "invalid choice: 'srif': did you mean sarif?"),
+        ("fetch --body --json a.example", "--body and --format json exclude each other"),
+        ("fetch https://", "fetch: error: no origin"),
         ("sitemaps missing.txt", "there is no file missing.txt"),
-        ("frobnicate", "frobnicate"),
-        ("demo --frobnicate", "unrecognized arguments: --frobnicate"),
-        ("demo surplus", "unrecognized arguments: surplus"),
-        ("demo -s ROBOTSTXT_OBEY=0", "no -s"),
-        ("demo -L LOUD", "'LOUD' is no log level"),
-        ("demo --sites 5", "--sites is for --corpus ZIP"),
-        ("demo --corpus good.zip --sites 0", "--sites 0: must be 1 or more"),
-        ("demo --corpus good.zip --sites -3", "--sites -3: must be 1 or more"),
-        ("demo --corpus good.zip --sites many", "invalid int value: 'many'"),
-        ("demo --corpus missing.zip", "scrapy robots demo: cannot read missing.zip: No such file"),
-        ("demo --corpus .", "cannot read .: Is a directory"),
-        ("demo --corpus bad.zip", "bad.zip is no ZIP archive"),
-        ("demo --corpus damaged.zip", "damaged.zip is no ZIP archive that can be read"),
-        ("demo --corpus empty.zip", "empty.zip has no files in it"),
+        ("demo --frobnicate", "unrecognized argument: '--frobnicate'"),
+        ("demo surplus", "unrecognized argument: 'surplus'"),
+        ("demo -s ROBOTSTXT_OBEY=0", "demo: error: the demo has its own settings and does not"),
+        ("completion fish", "argument SHELL: invalid choice: 'fish'"),
     ],
 )
 def test_usage_errors(arguments: str, message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_in_process(*arguments.split()) == 2
     printed = capsys.readouterr()
-    error = printed.err.strip().splitlines()[-1]
+    # The message is all that is written.
+    (error,) = printed.err.splitlines()
     assert message in error
-    assert "Traceback" not in printed.err
+    assert re.match(r"scrapy robots[a-z ]*: error: ", error)
     assert printed.out == ""
-
-
-def test_too_low_a_limit_on_open_files(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, bad_archives: None
-) -> None:
-    resource = pytest.importorskip("resource")
-    monkeypatch.setattr(resource, "getrlimit", lambda _: (256, 256))
-    assert run_in_process("demo", "--corpus", "good.zip") == 2
-    assert (
-        "1 site and the crawl take 513 open files, but the limit is 256" in capsys.readouterr().err
-    )
-
-
-def test_a_soft_limit_is_raised_as_far_as_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    resource = pytest.importorskip("resource")
-    limits = (256, resource.RLIM_INFINITY)
-    calls: list[tuple[int, int]] = []
-    monkeypatch.setattr(resource, "getrlimit", lambda _: limits)
-    monkeypatch.setattr(resource, "setrlimit", lambda _, limits: calls.append(limits))
-    allow_open_files(1000)
-    assert calls == [(1512, resource.RLIM_INFINITY)]
 
 
 def test_help_of_the_command_lists_subcommands(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_in_process("--help") == 0
     printed = capsys.readouterr().out
-    assert "<check|explain|compare|lint|fetch|sitemaps|cache|report|demo> [options]" in printed
-    assert "crawl demonstration sites on this machine" in printed
+    for subcommand in RobotsCommand().root.subcommands:
+        assert re.search(rf"^    {subcommand.name} +\w", printed, re.MULTILINE)
 
 
-def test_help_of_the_demo_reads_as_documentation(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_in_process("demo", "--help") == 0
-    printed = capsys.readouterr().out
-    for text in (
-        "scrapy robots demo [--corpus ZIP",
-        "exit code is 0",
-        "--sites N",
-        "--loglevel LEVEL",
-    ):
-        assert text in printed
-    # Not for the demo, so not in its help.
-    assert "NAME=VALUE" not in printed
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_in_process("--version") == 0
+    versions = f"scrapy-rep {scrapy_rep.__version__} (Scrapy {scrapy.__version__})\n"
+    assert capsys.readouterr().out == versions
 
 
 def test_scrapy_lists_the_command() -> None:
@@ -134,13 +106,86 @@ def test_scrapy_lists_the_command() -> None:
     assert "  robots  " in listed.stdout
 
 
-@pytest.mark.parametrize("name", ["check", "explain", "compare", "lint", "fetch", "sitemaps"])
-def test_help_reads_as_documentation(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_in_process(name, "--help") == 0
+def words_of(group: SubcommandGroup) -> Iterator[list[str]]:
+    """What is typed for each subcommand."""
+    for each in group.subcommands:
+        yield [each.name]
+        if isinstance(each, SubcommandGroup):
+            yield from ([each.name, *words] for words in words_of(each))
+
+
+@pytest.mark.parametrize("words", list(words_of(RobotsCommand().root)), ids=" ".join)
+def test_help(
+    words: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert run_in_process(*words, "--help") == 0
     printed = capsys.readouterr().out
-    for text in (f"scrapy robots {name} ", "examples:", "Exit codes: 0", "--json"):
-        assert text in printed
-    assert max(map(len, printed.splitlines())) <= 100
+    typed = f"scrapy robots {' '.join(words)}"
+    assert f"Usage\n=====\n  {typed} " in printed
+    lines = printed.splitlines()
+    start = lines.index("Examples")
+    examples = lines[start + 2 : lines.index("", start)]
+    assert 2 <= len(examples) <= 3
+    assert all(typed in example for example in examples)
+    assert lines[-1].startswith("Documentation: ")
+    assert max(map(len, lines)) <= 80
+    assert len(lines) < 50
+    # Scrapy makes a heading of every line that ends with a colon.
+    headings = {line for line, below in pairwise(lines) if below and set(below) == {"="}}
+    assert headings <= {
+        *("Usage", "Positional Arguments", "Options", "Options Of All Subcommands"),
+        *("Subcommands", "Examples"),
+    }
+
+
+@pytest.mark.parametrize("words", list(words_of(RobotsCommand().root)), ids=" ".join)
+def test_options_have_one_meaning(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Whatever can write JSON does so with --json and --format."""
+    run_in_process(*words, "--help")
+    printed = capsys.readouterr().out
+    assert ("--json" in printed) == ("--format FORMAT" in printed)
+    for name in ("-s NAME=VALUE", "-L LEVEL"):
+        assert (name in printed) == (
+            words not in (["cache"], ["audit"]) and (words, name[:2]) != (["demo"], "-s")
+        )
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
+def test_completion_in_shells(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("shtab")
+    assert run_in_process("completion", shell) == 0
+    script = capsys.readouterr().out
+    for name in ("robots", "check", "refresh", "--dialect", "koster1996", "runspider"):
+        assert name in script
+
+
+@pytest.mark.skipif(not shutil.which("bash"), reason="needs bash")
+def test_bash_completes(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("shtab")
+    run_in_process("completion", "bash")
+    Path("completion.bash").write_text(capsys.readouterr().out)
+    script = """
+source completion.bash
+complete_words() {
+    COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=()
+    _shtab_scrapy scrapy "${COMP_WORDS[COMP_CWORD]}" "${COMP_WORDS[COMP_CWORD - 1]}"
+    echo "${COMPREPLY[@]}"
+}
+complete_words scrapy rob
+complete_words scrapy robots ch
+complete_words scrapy robots cache re
+complete_words scrapy robots check --fo
+complete_words scrapy robots lint --format s
+"""
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["robots", "check", "refresh", "--format", "sarif"]
+
+
+def test_without_shtab(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "shtab", None)
+    assert run_in_process("completion", "bash") == 2
+    assert capsys.readouterr().err.endswith("pip install shtab\n")
 
 
 def test_loading_the_command_imports_no_subcommand_and_no_reactor() -> None:
@@ -153,14 +198,3 @@ def test_loading_the_command_imports_no_subcommand_and_no_reactor() -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
     assert done.stdout.splitlines() == ["['scrapy_rep.cli.command']", "False"]
-
-
-@pytest.mark.parametrize("subcommand", [each.name for each in RobotsCommand().root.subcommands])
-def test_no_line_of_a_help_text_is_taken_for_a_heading(
-    subcommand: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    # Scrapy makes a heading of every line that ends with a colon.
-    assert run_in_process(subcommand, "--help") == 0
-    lines = capsys.readouterr().out.splitlines()
-    headings = {line for line, below in pairwise(lines) if below and set(below) == {"="}}
-    assert headings <= {"Usage", "Positional Arguments", "Options", "Subcommands"}

@@ -57,7 +57,7 @@ def test_live(servers: LoopbackServers, tmp_path: Path) -> None:
     done = robots(tmp_path, "sitemaps", broken.url)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == (
-        f"scrapy robots sitemaps: {broken.url}/robots.txt could not be fetched: status 503\n"
+        f"scrapy robots sitemaps: error: {broken.url}/robots.txt could not be fetched: status 503\n"
     )
 
 

@@ -8,7 +8,7 @@ import pytest
 from scrapy import Request, Spider
 from scrapy.crawler import Crawler
 
-from scrapy_rep.observers.observer import Observers
+from scrapy_rep.observers.observer import Observer, Observers
 from scrapy_rep.rep.caching.access import FetchResult
 from scrapy_rep.rep.policy import Policy
 from scrapy_rep.rep.rules.verdict import Reason, Verdict
@@ -20,7 +20,7 @@ YES = Verdict(True, Reason.NO_RULE)
 NO = Verdict(False, Reason.UNREACHABLE)
 
 
-class Sees:
+class Sees(Observer):
     """Remembers what it is told."""
 
     def __init__(self, *, observes_allowed: bool) -> None:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from scrapy import Request, signals
 
 from scrapy_rep.exceptions import ConfigurationError
+from scrapy_rep.observers.observer import Observer
 from scrapy_rep.observers.report.file import ROOM
 from scrapy_rep.observers.report.model import CrawlReport, Decisions, Disagreement
 from scrapy_rep.observers.report.path import ReportPath
@@ -38,13 +39,16 @@ logger = logging.getLogger(__name__)
 _TURN = 0.05
 
 
-class Recorder:
-    """A :class:`~scrapy_rep.observers.observer.Observer` that writes a report to *path*.
+class Recorder(Observer):
+    """Writes a report to *path*.
 
     *clock* gives seconds since the epoch. Raises
     :exc:`~scrapy_rep.exceptions.ConfigurationError` where the report's template
     engine is not installed.
     """
+
+    # Lines that allow are counted, too.
+    observes_allowed = True
 
     def __init__(
         self,
@@ -67,11 +71,6 @@ class Recorder:
         # What is left for robots.txt files.
         self._room = ROOM
         crawler.signals.connect(self._close, signals.spider_closed)
-
-    @property
-    def observes_allowed(self) -> bool:
-        """Of requests that are let through, too: lines that allow are counted."""
-        return True
 
     def on_policy(self, policy: Policy, result: FetchResult | None, seconds: float) -> None:
         """A new policy: by a fetch of *seconds*, or, *result* ``None``, from the store."""
@@ -168,7 +167,5 @@ def _page_writer() -> Callable[[Path, CrawlReport], int]:
     try:
         from scrapy_rep.observers.report.page import write_page
     except ImportError as error:
-        raise ConfigurationError(
-            f"REP_REPORT needs Jinja2 ({error}): pip install 'scrapy-rep[report]'"
-        ) from None
+        raise ConfigurationError(f"REP_REPORT needs Jinja2 ({error}): pip install jinja2") from None
     return write_page

@@ -26,6 +26,17 @@ class StoredResponse:
     fetched_at: float
     confirmed_at: float
 
+    @property
+    def is_file(self) -> bool:
+        """Whether there was a robots.txt."""
+        result = self.result
+        return result.failure is None and result.status is not None and 200 <= result.status < 300
+
+    def differs_from(self, other: StoredResponse) -> bool:
+        """Whether one of both is a file that the other is not."""
+        is_other_file = self.is_file is not other.is_file
+        return is_other_file or (self.is_file and self.result.body != other.result.body)
+
 
 @dataclass(frozen=True, slots=True)
 class Outage:
@@ -44,6 +55,8 @@ class CacheEntry:
     origin: Origin
     copy: StoredResponse | None = None
     outage: Outage | None = None
+    #: Earlier copies, the newest first, in a form that only stores read.
+    earlier: tuple[bytes, ...] = ()
 
     @property
     def last(self) -> FetchResult:

@@ -1,0 +1,60 @@
+"""``scrapy robots completion``: completion of ``scrapy robots`` in shells."""
+
+from __future__ import annotations
+
+import argparse
+import pkgutil
+import sys
+
+from scrapy import commands
+from scrapy.settings import BaseSettings
+
+from scrapy_rep.cli.errors import FINE, CommandError
+from scrapy_rep.cli.options import Subcommand
+
+_DESCRIPTION = """\
+Prints a script that completes "scrapy robots", its subcommands and options, and
+the names of Scrapy's own commands. Needs shtab (pip install shtab).
+
+Exit codes: 0 done, 2 error"""
+_EXAMPLES = """\
+  eval "$(scrapy robots completion bash)"
+  scrapy robots completion zsh > ~/.zfunc/_scrapy
+  scrapy robots completion tcsh > ~/.scrapy-completion.csh"""
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "shell", metavar="SHELL", choices=("bash", "zsh", "tcsh"), help="your shell"
+    )
+
+
+def _run(options: argparse.Namespace, settings: BaseSettings) -> int:
+    try:
+        import shtab
+    except ImportError as error:
+        raise CommandError(f"completion needs shtab ({error}): pip install shtab") from None
+    from scrapy_rep.cli.command import RobotsCommand
+
+    command = RobotsCommand()
+    command.settings = settings  # type: ignore[assignment]
+    parser = argparse.ArgumentParser(prog="scrapy", add_help=False)
+    parsers = parser.add_subparsers()
+    for module in pkgutil.iter_modules(commands.__path__):
+        # Without a help, shtab leaves it out.
+        parsers.add_parser(module.name, help="Scrapy's own")
+    robots = parsers.add_parser("robots", help=command.short_desc(), conflict_handler="resolve")
+    command.add_options(robots)
+    sys.stdout.write(shtab.complete(parser, options.shell) + "\n")
+    return FINE
+
+
+COMPLETION = Subcommand(
+    "completion",
+    "SHELL [options]",
+    "print a script for shell completion",
+    _DESCRIPTION,
+    _add_options,
+    _run,
+    _EXAMPLES,
+)

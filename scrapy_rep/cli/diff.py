@@ -1,0 +1,198 @@
+"""``scrapy robots diff``: what the change from one robots.txt to another changes."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from scrapy.settings import BaseSettings
+
+from scrapy_rep.cli import options as common
+from scrapy_rep.cli.errors import FINE, WRONG, CommandError
+from scrapy_rep.cli.options import Subcommand
+from scrapy_rep.cli.output import Printer, Style, number, write_json
+from scrapy_rep.cli.sources import STDIN, Session, absolute, is_url, lines_of_stdin, origin_of
+from scrapy_rep.cli.versions import versions_in_store
+from scrapy_rep.evidence.changes import AgentChange, Changes, changes
+from scrapy_rep.rep.parsing.lines import split_lines
+from scrapy_rep.rep.rules.robotstxt import RobotsTxt
+from scrapy_rep.rep.text import printable
+
+_DESCRIPTION = """\
+Shows what a change of a robots.txt changes: which agents gain or lose access,
+which records come or go, and which URLs get another answer. OLD and NEW are
+files. With a URL, A and B are versions in the store: see "history".
+
+Exit codes: 0 done, 1 something changes (with --fail-on-change), 2 error"""
+_EXAMPLES = """\
+  scrapy robots diff live.txt proposed.txt --urls urls.txt --fail-on-change
+  scrapy robots diff https://example.com
+  scrapy robots diff https://example.com 3 1 --urls audit/books.jsonl"""
+
+
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("source", metavar="OLD|URL", help="a file, or a URL of the origin")
+    parser.add_argument("others", metavar="NEW|A B", nargs="*", help="a file, or two numbers")
+    parser.add_argument("--urls", metavar="FILE", help="URLs that are tried with both")
+    parser.add_argument(
+        "--fail-on-change", action="store_true", help="exit with 1 if anything changes"
+    )
+    parser.add_argument("--text", action="store_true", help="show the lines that differ, too")
+    common.add_agents(parser)
+    common.add_dialect(parser)
+    common.add_json(parser)
+
+
+def _run(options: argparse.Namespace, settings: BaseSettings) -> int:
+    session = Session.of(options, settings)
+    old, new = _files(options, session)
+    urls = list(_urls(options.urls)) if options.urls else []
+    found = changes(old, new, urls, session.agents)
+    if options.format == "json":
+        write_json(_as_json(found, len(urls)))
+    else:
+        _show(found, len(urls), Printer(sys.stdout), session)
+        if options.text:
+            _show_text(old, new, Printer(sys.stdout))
+    changed = not found.is_nothing or bool(found.flips)
+    return WRONG if options.fail_on_change and changed else FINE
+
+
+def _files(options: argparse.Namespace, session: Session) -> tuple[RobotsTxt, RobotsTxt]:
+    """The old file and the new one."""
+    if not is_url(options.source):
+        if len(options.others) != 1:
+            raise CommandError("two files, or a URL, are expected")
+        old, new = (session.read_file(path).file for path in (options.source, *options.others))
+        assert old is not None
+        assert new is not None
+        return old, new
+    origin = origin_of(options.source)
+    try:
+        first, second = map(int, options.others or ("2", "1"))
+    except ValueError:
+        raise CommandError("A and B are numbers of versions") from None
+    by_number = {each.number: each.robots for each in versions_in_store(session, origin)}
+    missing = [each for each in (first, second) if each not in by_number]
+    if missing:
+        raise CommandError(
+            f"the store does not have version {missing[0]} of {printable(origin.robots_url)}, but "
+            f"{number(len(by_number), 'version')}"
+        )
+    return by_number[first], by_number[second]
+
+
+def _urls(path: str) -> Iterator[str]:
+    """The URLs in the file at *path*, once each, whether in lines or in an audit log."""
+    if path == STDIN:
+        lines: Iterable[str] = lines_of_stdin()
+    else:
+        try:
+            lines = Path(path).read_text("utf-8", "backslashreplace").splitlines()
+        except OSError as error:
+            raise CommandError(f"cannot read {path}: {error.strerror}") from None
+    yield from dict.fromkeys(filter(None, map(_url_of_line, lines)))
+
+
+def _url_of_line(line: str) -> str | None:
+    line = line.strip()
+    if not line.startswith("{"):
+        return absolute(line) if line else None
+    try:
+        url = json.loads(line).get("url")
+    except ValueError:
+        return None
+    return url if isinstance(url, str) else None
+
+
+# -- output --------------------------------------------------------------------------
+
+
+def _show(found: Changes, tried: int, printer: Printer, session: Session) -> None:
+    if found.is_same_file:
+        printer.line("Nothing changes: it is the same file.")
+    elif found.is_nothing:
+        printer.line("Nothing changes: only comments, order or spelling are different.")
+    for change in found.agents:
+        _show_agents(change, printer)
+    _show_list("AI agents that are named now", found.ai_agents_added, printer)
+    _show_list("AI agents that are no longer named", found.ai_agents_removed, printer)
+    for text in found.records_added:
+        printer.line(printer.styled(f"added: {text}", Style.GOOD))
+    for text in found.records_removed:
+        printer.line(printer.styled(f"removed: {text}", Style.BAD))
+    if tried:
+        flipped = f"{len(found.flips):,} of {number(tried, 'URL')} flip"
+        printer.line(f"{flipped} for {session.agent_names}")
+    for flip in found.flips:
+        word, style = ("allowed", Style.GOOD) if flip.allowed else ("refused", Style.BAD)
+        printer.line(f"  {printer.styled(f'now {word}', style)}  {printable(flip.url, most=None)}")
+
+
+def _show_agents(change: AgentChange, printer: Printer) -> None:
+    names = ", ".join(printable(name) for name in change.names[:10])
+    if len(change.names) > 10:
+        names += f" and {len(change.names) - 10:,} more"
+    for verb, paths, style in (
+        ("gained", change.gained, Style.GOOD),
+        ("lost", change.lost, Style.BAD),
+    ):
+        if paths:
+            count = f"{len(paths):,} of {number(change.tried, 'path')} that were tried"
+            said = printer.styled(f"{names} {verb} access", style)
+            printer.line(f"{said}: {count}, such as {change.examples(paths)}")
+    if not (change.gained or change.lost):
+        tried = number(change.tried, "path")
+        printer.line(f"{names}: other rules, but {tried} that were tried are as before")
+
+
+def _show_list(title: str, names: Iterable[str], printer: Printer) -> None:
+    listed = ", ".join(names)
+    if listed:
+        printer.line(f"{title}: {listed}")
+
+
+def _show_text(old: RobotsTxt, new: RobotsTxt, printer: Printer) -> None:
+    before, after = (
+        [printable(line) for line in split_lines(each.body, each.dialect)] for each in (old, new)
+    )
+    for line in difflib.unified_diff(before, after, "old", "new", lineterm=""):
+        printer.line(line)
+
+
+def _as_json(found: Changes, tried: int) -> dict[str, Any]:
+    return {
+        "same_file": found.is_same_file,
+        "changed": not found.is_nothing,
+        "agents": [
+            {
+                "names": change.names,
+                "tried": change.tried,
+                "gained": change.gained,
+                "lost": change.lost,
+            }
+            for change in found.agents
+        ],
+        "ai_agents_added": found.ai_agents_added,
+        "ai_agents_removed": found.ai_agents_removed,
+        "records_added": found.records_added,
+        "records_removed": found.records_removed,
+        "urls": tried,
+        "flips": [{"url": flip.url, "allowed": flip.allowed} for flip in found.flips],
+    }
+
+
+DIFF = Subcommand(
+    "diff",
+    "OLD NEW | URL [A B] [options]",
+    "what a change of a robots.txt changes",
+    _DESCRIPTION,
+    _add_options,
+    _run,
+    _EXAMPLES,
+)

@@ -1,0 +1,419 @@
+"""Whether every line of an audit log follows from the archived bytes.
+
+Here may live: the checks of a line, with the settings that the log names. Here may not live:
+the names of files, and the network. A log is not trusted: whatever is wrong with it is a
+:class:`Problem`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zlib
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, BinaryIO
+
+from scrapy import Spider
+from scrapy.crawler import Crawler
+from scrapy.settings import BaseSettings
+from scrapy.statscollectors import StatsCollector
+from scrapy.utils.misc import load_object
+from scrapy.utils.python import global_object_name
+
+from scrapy_rep.evidence import lines
+from scrapy_rep.evidence.chain import FIRST, digest_of, is_sealed
+from scrapy_rep.evidence.recorder import DECIDING
+from scrapy_rep.evidence.replay import NotAsClaimed, replay
+from scrapy_rep.evidence.warc import WarcReader
+from scrapy_rep.parsers.chain import ParserChain
+from scrapy_rep.parsers.wire import TARGETS
+from scrapy_rep.rep.caching.access import access_result
+from scrapy_rep.rep.caching.cache_entry import CacheEntry
+from scrapy_rep.rep.caching.freshness import Evaluation, evaluate, update, validators
+from scrapy_rep.rep.decision import Admit, Fetch, RequestFacts, decide
+from scrapy_rep.rep.dialects import Access
+from scrapy_rep.rep.directives.directives import Directives
+from scrapy_rep.rep.parsing.urls import Origin, is_robots_txt
+from scrapy_rep.rep.policy import Policy
+from scrapy_rep.rep.rules.verdict import Reason, Verdict, origin_or_verdict
+from scrapy_rep.rep.text import printable
+from scrapy_rep.settings import RepSettings
+
+# Entries that are kept in memory as objects, and policies.
+_MOST_KEPT = 1_000
+# What the time of a decision may be off: floating point, and a clock that is put right.
+_SLACK = 1.0
+_STOPPING = "the crawl is stopping"
+_PARSERS = ("ROBOTSTXT_PARSER", "REP_FALLBACK_PARSER")
+_OUR_PARSERS = ("scrapy_rep.parser.", "scrapy.robotstxt.")
+
+_Fields = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is wrong with the line *number*, from 1; 0 for the archive, or for what is missing."""
+
+    number: int
+    what: str
+
+
+class _Wrong(Exception):
+    """The line that is checked does not follow."""
+
+
+@dataclass(slots=True)
+class Summary:
+    """What a log has, as far as it was checked."""
+
+    lines: int = 0
+    fetches: int = 0
+    decisions: int = 0
+    #: Decisions that were recomputed from archived bytes.
+    recomputed: int = 0
+    digest: str = FIRST
+
+
+class _Crawl:
+    """The crawl of a log, with the settings that the log names.
+
+    Raises :exc:`_Wrong` for a parser that only the project with *project* settings could have:
+    a log is not trusted with the choice of code.
+    """
+
+    def __init__(self, logged: _Fields, started: float, project: BaseSettings) -> None:
+        values = {name: logged[name] for name in DECIDING}
+        handlers = logged["DOWNLOAD_HANDLERS"].items()
+        # An unknown one counts as any: so it does in a crawl.
+        values["DOWNLOAD_HANDLERS"] = {
+            scheme: name if name in TARGETS else "" for scheme, name in handlers
+        }
+        values["REP_STORE"] = "memory"
+        for name in _PARSERS:
+            values[name] = _parser(name, logged[name], project)
+        if values["ROBOTSTXT_PARSER"] is None:
+            # Nobody chose one.
+            del values["ROBOTSTXT_PARSER"]
+        crawler = Crawler(Spider, values)
+        # It does not crawl, and so would have none.
+        crawler.stats = StatsCollector(crawler)
+        self.settings = RepSettings.read(crawler.settings)
+        self._chain = ParserChain(crawler, self.settings)
+        self._bounds = self.settings.bounds(started)
+
+    def evaluate(self, entry: CacheEntry, now: float) -> Evaluation:
+        """What *entry* lets the crawl do at the time *now*."""
+        settings = self.settings
+        return evaluate(entry, settings.dialect, settings.status_overrides, self._bounds, now)
+
+    def policy(self, entry: CacheEntry, evaluation: Evaluation, access: Access) -> Policy:
+        """The policy that *entry* leads to."""
+        rules = None
+        if access is Access.SUCCESSFUL and evaluation.copy is not None:
+            rules = self._chain.read(entry.origin, evaluation.copy.result)
+        robots = None if rules is None else rules.robots
+        return Policy(
+            origin=entry.origin,
+            access=access,
+            dialect=self.settings.dialect,
+            rules=rules,
+            entry=entry,
+            copy=evaluation.copy,
+            until=evaluation.until,
+            when_unreachable=self.settings.when_unreachable,
+            robots=robots,
+            directives=None if robots is None else Directives.of(robots, self.settings.honoured),
+        )
+
+    def overrides(self, policy: Policy) -> list[str]:
+        """The settings by which *policy* is another one than the standard says."""
+        return lines.overrides_of(policy, self.settings.status_overrides, self.settings.max_size)
+
+
+def _parser(setting: str, name: str | None, project: BaseSettings) -> str | None:
+    """The parser *name*, which a log has for *setting*."""
+    if name is None or name.startswith(_OUR_PARSERS):
+        return name
+    chosen = project.get(setting)
+    if chosen is None or global_object_name(load_object(chosen)) != name:
+        raise _Wrong(f"the crawl had a parser of its own: run this with -s {setting}={name}")
+    return name
+
+
+class Verifier:
+    """Checks one log against its *archive*, a binary file; against none if ``None``.
+
+    *project* are the settings of the project, which has the parsers that the log names. A log that
+    is *unfinished*, because its crawl was killed, has no last line, or half of one.
+    """
+
+    def __init__(
+        self,
+        archive: BinaryIO | None,
+        project: BaseSettings,
+        *,
+        unfinished: bool = False,
+    ) -> None:
+        self._archive = archive
+        self._archive_size = archive.seek(0, os.SEEK_END) if archive is not None else 0
+        self._project = project
+        self._unfinished = unfinished
+        self.summary = Summary()
+        self._warc = WarcReader()
+        self._crawl: _Crawl | None = None
+        self._has_ended = False
+        #: Where the records that the log names end.
+        self._archive_end = 0
+        #: By SHA-256, compressed: bodies of the archive.
+        self._bodies: dict[str, bytes] = {}
+        #: By digest, compressed: lines that decisions rest on.
+        self._known: dict[str, bytes] = {}
+        self._entries: OrderedDict[str, tuple[CacheEntry, float]] = OrderedDict()
+        self._policies: OrderedDict[tuple[str, float], Policy] = OrderedDict()
+
+    def check(self, log: Iterable[bytes]) -> Iterator[Problem]:
+        """The problems of *log*, the lines of a file with their ends."""
+        number = 0
+        for number, line in enumerate(log, 1):
+            self.summary.lines = number
+            if not line.endswith(b"\n"):
+                if not self._unfinished:
+                    yield Problem(number, "the line has no end: the end of the log is missing")
+                    # One problem, or two: the line itself may have been changed as well.
+                    yield from self._check_line(number, line)
+                break
+            yield from self._check_line(number, line[:-1])
+        if number == 0:
+            yield Problem(0, "the log is empty")
+        elif not self._has_ended and not self._unfinished:
+            yield Problem(
+                0,
+                "the log has no last line: the crawl was killed, or the end of the log was cut "
+                "off (--unfinished accepts this)",
+            )
+        if self._archive_end < self._archive_size and not self._unfinished:
+            yield Problem(0, f"no line is about the archive from byte {self._archive_end:,} on")
+
+    def _check_line(self, number: int, line: bytes) -> Iterator[Problem]:
+        if not is_sealed(self.summary.digest, line):
+            yield Problem(number, "the line was changed, or what stood before it")
+        self.summary.digest = digest_of(line) or FIRST
+        try:
+            self._check_content(number, line)
+        except (_Wrong, NotAsClaimed) as wrong:
+            yield Problem(number, printable(str(wrong), most=1000))
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            detail = printable(f"{type(error).__name__}: {error}")
+            yield Problem(number, f"the line cannot be read ({detail})")
+
+    def _check_content(self, number: int, line: bytes) -> None:
+        fields = json.loads(line)
+        kind = fields["type"]
+        if self._has_ended:
+            raise _Wrong("there is a line after the last one")
+        if (kind == lines.START) != (number == 1):
+            raise _Wrong(f"a line of the type {kind!r} at this place")
+        if kind == lines.START:
+            self._start(fields)
+        elif kind == lines.END:
+            self._has_ended = True
+            if fields["lines"] != number:
+                raise _Wrong(f"{fields['lines']} lines were written, and this is line {number}")
+        elif kind == lines.FETCH:
+            self._fetch(fields, line)
+        elif kind == lines.STORED:
+            self._stored(fields, line)
+        elif kind == lines.DECISION:
+            self._decision(fields)
+        else:
+            raise _Wrong(f"unknown type {kind!r}")
+
+    # -- the start ----------------------------------------------------------------------
+
+    def _start(self, fields: _Fields) -> None:
+        self._crawl = _Crawl(fields["settings"], fields["time"], self._project)
+        if fields["format"] != lines.FORMAT:
+            raise _Wrong(f"format {fields['format']}, and this version reads {lines.FORMAT}")
+        self._records(fields)
+
+    @property
+    def _running(self) -> _Crawl:
+        if self._crawl is None:
+            raise _Wrong("the settings in the first line cannot be used")
+        return self._crawl
+
+    # -- the archive --------------------------------------------------------------------
+
+    def _records(self, fields: _Fields) -> bytes | None:
+        """The records of a line; ``None`` where it names none, or there is no archive."""
+        if "archive" not in fields or self._archive is None:
+            return None
+        start, size, digest = fields["archive"]
+        expected, self._archive_end = self._archive_end, start + size
+        if start != expected:
+            raise _Wrong(f"its records begin at byte {start:,}, not {expected:,}")
+        if size < 0 or self._archive_end > self._archive_size:
+            raise _Wrong(f"the archive ends before byte {self._archive_end:,}")
+        self._archive.seek(start)
+        records = self._archive.read(size)
+        if sha256(records).hexdigest() != digest:
+            raise _Wrong(f"the archive was changed in the {size:,} bytes from byte {start:,} on")
+        return records
+
+    def _keep_body(self, body: bytes) -> None:
+        self._bodies[lines.digest_of_body(body)] = zlib.compress(body, 1)
+
+    def _body(self, digest: str) -> bytes:
+        if digest not in self._bodies:
+            raise _Wrong(f"the archive does not have the robots.txt with the SHA-256 {digest}")
+        return zlib.decompress(self._bodies[digest])
+
+    # -- fetches ------------------------------------------------------------------------
+
+    def _fetch(self, fields: _Fields, line: bytes) -> None:
+        self.summary.fetches += 1
+        self._known[digest_of(line) or ""] = zlib.compress(line, 1)
+        records = self._records(fields)
+        if records is None:
+            if self._archive is not None:
+                raise _Wrong("the fetch is not in the archive")
+            return
+        crawl = self._running
+        settings = crawl.settings
+        origin = Origin.of(fields["origin"])
+        answers = self._warc.read(records)
+        result = replay(
+            origin.robots_url, answers, fields["result"], settings.max_redirects, settings.max_size
+        )
+        self._keep_body(result.body)
+        _compare("the result of the fetch", lines.result_fields(result), fields["result"])
+        access = access_result(result, settings.dialect, settings.status_overrides)
+        _compare("the access result", access.value, fields["access"])
+        before = fields["before"] and self._entry(fields["before"], origin)[0]
+        entry = update(
+            before,
+            origin,
+            result,
+            access,
+            fields["time"],
+            conditional=bool(validators(before)),
+        )
+        _compare("what is known after the fetch", lines.entry_fields(entry), fields["entry"])
+
+    def _stored(self, fields: _Fields, line: bytes) -> None:
+        self._known[digest_of(line) or ""] = zlib.compress(line, 1)
+        records = self._records(fields)
+        for answer in self._warc.read(records) if records is not None else ():
+            self._keep_body(answer.body)
+
+    def _entry(self, digest: str, origin: Origin) -> tuple[CacheEntry, float]:
+        """The entry in the earlier line with this *digest*, and the time of that line."""
+        if digest not in self._entries:
+            if digest not in self._known:
+                raise _Wrong(f"no earlier line has the digest {digest}")
+            fields = json.loads(zlib.decompress(self._known[digest]))
+            of = Origin.of(fields["origin"])
+            entry = lines.read_entry(of, fields["entry"], self._body)
+            self._entries[digest] = entry, fields["time"]
+            if len(self._entries) > _MOST_KEPT:
+                self._entries.popitem(last=False)
+        entry, made_at = self._entries[digest]
+        if entry.origin != origin:
+            raise _Wrong("the line that it rests on is about another origin")
+        return entry, made_at
+
+    # -- decisions ----------------------------------------------------------------------
+
+    def _decision(self, fields: _Fields) -> None:
+        self.summary.decisions += 1
+        crawl = self._running
+        if "rests_on" not in fields:
+            self._decision_without_policy(fields)
+            return
+        if self._archive is None:
+            if fields["rests_on"] not in self._known:
+                raise _Wrong("no earlier line has the digest that it rests on")
+            return
+        agents = tuple(fields["agents"])
+        facts = RequestFacts.of(fields["url"], agents)
+        if not isinstance(facts.origin, Origin):
+            raise _Wrong("its URL has no robots.txt")
+        policy = self._policy(fields, facts.origin, crawl)
+        _compare("its settings that override", crawl.overrides(policy), fields["overrides"])
+        is_file = policy.access is Access.SUCCESSFUL and policy.copy is not None
+        digest = lines.digest_of_body(policy.copy.result.body) if is_file and policy.copy else None
+        _compare("the SHA-256 of its robots.txt", digest, fields["sha256"])
+        _compare("the time of its copy", policy.fetched_at, fields["fetched_at"])
+        verdict = _recomputed(policy, facts, crawl, fields["time"])
+        said = {name: fields[name] for name in fields if name in _VERDICT_FIELDS}
+        _compare("its verdict", _as_json(lines.verdict_fields(verdict)), said)
+        age = verdict.age or 0.0
+        if "age" in fields and abs(age - fields["age"]) > _SLACK:
+            raise _Wrong(f"its copy was {age:.3f} s old, and not {fields['age']} s")
+        self.summary.recomputed += 1
+
+    def _decision_without_policy(self, fields: _Fields) -> None:
+        """Check a decision that rests on no robots.txt."""
+        reason, url = fields["reason"], fields["url"]
+        if reason == lines.DONT_OBEY:
+            if not fields["allowed"] or fields["overrides"] != [lines.DONT_OBEY]:
+                raise _Wrong("a request that obeys no robots.txt says otherwise")
+        elif reason == Reason.ROBOTS_TXT_ITSELF.value:
+            if not fields["allowed"] or not is_robots_txt(url, self._running.settings.dialect):
+                raise _Wrong("its URL is not that of a robots.txt")
+        elif fields["allowed"] or fields.get("detail") != _STOPPING:
+            verdict = origin_or_verdict(url)
+            if not isinstance(verdict, Verdict):
+                raise _Wrong("it names no line that it rests on")
+            said = [fields["allowed"], reason]
+            _compare("its verdict", [verdict.allowed, verdict.reason.value], said)
+
+    def _policy(self, fields: _Fields, origin: Origin, crawl: _Crawl) -> Policy:
+        """The policy that the decision in *fields* rests on, as it was at its time."""
+        now, digest = fields["time"], fields["rests_on"]
+        entry, made_at = self._entry(digest, origin)
+        if now < made_at - _SLACK:
+            raise _Wrong("it was made before the line that it rests on")
+        evaluation = crawl.evaluate(entry, now)
+        if evaluation.access is None and now <= made_at + crawl.settings.max_wait + _SLACK:
+            # A request that waited for a policy may use it once, even if it has expired.
+            evaluation = crawl.evaluate(entry, made_at)
+        if evaluation.access is None:
+            raise _Wrong("what it rests on was too old, and had to be fetched again first")
+        key = (digest, evaluation.until)
+        if key not in self._policies:
+            self._policies[key] = crawl.policy(entry, evaluation, evaluation.access)
+            if len(self._policies) > _MOST_KEPT:
+                self._policies.popitem(last=False)
+        return self._policies[key]
+
+
+_VERDICT_FIELDS = frozenset(
+    {"allowed", "reason", "rule", "line", "group", "merged", "sent_as", "detail"}
+)
+
+
+def _recomputed(policy: Policy, facts: RequestFacts, crawl: _Crawl, now: float) -> Verdict:
+    """The verdict on a request at the time *now*."""
+    decision = decide(policy, facts, crawl.settings.terms, now)
+    if isinstance(decision, Admit):
+        return policy.verdict(facts.url, facts.agents, now)
+    assert not isinstance(decision, Fetch)
+    return decision.verdict
+
+
+def _compare(what: str, ours: object, said: object) -> None:
+    ours = _as_json(ours)
+    if ours != said:
+        raise _Wrong(f"{what} is {_shown(ours)}, and the log says {_shown(said)}")
+
+
+def _as_json(value: object) -> object:
+    return json.loads(json.dumps(value))
+
+
+def _shown(value: object) -> str:
+    return printable(json.dumps(value))
