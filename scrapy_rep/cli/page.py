@@ -15,7 +15,7 @@ from scrapy_rep.cli import options as common
 from scrapy_rep.cli.crawling import with_crawler
 from scrapy_rep.cli.errors import FAILED, FINE, WRONG, CommandError
 from scrapy_rep.cli.options import Subcommand
-from scrapy_rep.cli.output import Printer, Style, answer, write_json
+from scrapy_rep.cli.output import Column, Cut, Printer, Style, Table, answer, write_json
 from scrapy_rep.cli.sources import Session, absolute
 from scrapy_rep.exceptions import RobotsForbidden
 from scrapy_rep.pages.statements import PAGE_RULES, PageRules
@@ -127,14 +127,15 @@ def _show(page: _Page, printer: Printer) -> None:
     if page.rules is None:
         printer.line("  the answer is not a page, so it has no page rules")
         return
+    printer.line("")
     verdicts = page.rules.verdicts.values()
-    width = max(len(each.use) for each in verdicts)
-    for each in verdicts:
-        style = Style.GOOD if each.allowed else Style.BAD
-        shown = printer.styled(f"{answer(each.allowed):<{len('refused')}}", style)
-        printer.line(f"  {each.use:<{width}}  {shown}  {each.by or '-'}")
+    columns = [Column("use"), Column("answer", width=len("refused")), Column("by", cut=Cut.END)]
+    Table(printer, columns, styled=1).write(
+        [[each.use, answer(each.allowed), str(each.by or "-")] for each in verdicts],
+        [Style.GOOD if each.allowed else Style.BAD for each in verdicts],
+    )
     if page.rules.tdm_policy is not None:
-        printer.line(f"  {'TDM policy':<{width}}  {printable(page.rules.tdm_policy, most=None)}")
+        printer.line(f"\nTDM policy: {printable(page.rules.tdm_policy, most=None)}")
 
 
 PAGE = Subcommand(
