@@ -12,7 +12,7 @@ from scrapy.link import Link
 from scrapy.spiders import SitemapSpider
 
 from scrapy_rep.middleware import RepMiddleware
-from scrapy_rep.observers.stats import NOT_FOLLOWED, count
+from scrapy_rep.observers.stats import DROPPED_LINKS, NOT_FOLLOWED, count
 from scrapy_rep.rep.dialects import Access
 from scrapy_rep.rep.parsing.urls import ROBOTS_TXT
 from scrapy_rep.rep.rules.verdict import Reason
@@ -56,7 +56,7 @@ class RobotsLinkFilter:
         verdict = middleware.known_verdict(link.url)
         if verdict is None or verdict.allowed or verdict.reason in _TEMPORARY:
             return False
-        count(self._crawler, "robotstxt/dropped_link_count")
+        count(self._crawler, DROPPED_LINKS)
         return True
 
 

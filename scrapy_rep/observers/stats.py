@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-#: Requests that were dropped because a page does not want its links followed.
+#: Links that RobotsLinkFilter dropped.
+DROPPED_LINKS = "robotstxt/dropped_link_count"
+#: Requests that were dropped because a page says nofollow.
 NOT_FOLLOWED = "robotstxt/page_rules/not_followed_count"
 
 

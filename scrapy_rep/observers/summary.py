@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 
 from scrapy_rep.observers.observer import Observer
-from scrapy_rep.observers.stats import NOT_FOLLOWED, value_of
+from scrapy_rep.observers.stats import DROPPED_LINKS, NOT_FOLLOWED, value_of
 from scrapy_rep.rep.text import printable
 
 if TYPE_CHECKING:
@@ -36,6 +36,11 @@ _MAX_ORIGINS = 10_000
 _MAX_REFUSING = 2_000
 # Of one origin, so many lines are told apart: the first ones that refuse.
 _MAX_LINES = 20
+# Causes of failed fetches that are told apart.
+_MAX_CAUSES = 20
+# A fetch of so many seconds is slow; so many of them are named.
+_SLOW = 1.0
+_MAX_SLOWEST = 3
 
 
 class Refusals:
@@ -84,6 +89,10 @@ class Summary(Observer):
         #: And of the others, which count again if they come again.
         self._earlier: Counter[Access] = Counter()
         self._reasons: Counter[Reason] = Counter()
+        #: Failed fetches, by their cause.
+        self._failures: Counter[str] = Counter()
+        #: The slowest fetches: seconds, and the URL.
+        self._slowest: list[tuple[float, str]] = []
         self._refusing: dict[Origin, Refusals] = {}
         self._excess = 0
         crawler.signals.connect(self._log, signals.spider_closed)
@@ -94,6 +103,17 @@ class Summary(Observer):
         self._latest.move_to_end(policy.origin)
         if len(self._latest) > _MAX_ORIGINS:
             self._earlier[self._latest.popitem(last=False)[1]] += 1
+        if result is not None:
+            self._add_fetch(policy, seconds)
+
+    def _add_fetch(self, policy: Policy, seconds: float) -> None:
+        if policy.entry.outage is not None:
+            cause = printable(policy.entry.outage.result.detail)
+            full = len(self._failures) >= _MAX_CAUSES and cause not in self._failures
+            self._failures["other causes" if full else cause] += 1
+        if seconds >= _SLOW:
+            slowest = [*self._slowest, (seconds, printable(policy.origin.robots_url))]
+            self._slowest = sorted(slowest, reverse=True)[:_MAX_SLOWEST]
 
     def on_decision(
         self, request: Request, policy: Policy | None, agents: Sequence[str], verdict: Verdict
@@ -124,13 +144,15 @@ class Summary(Observer):
             return
         summary = "\n".join(self._lines())
         extra = {"spider": self._crawler.spider}
-        logger.info("What robots.txt came to:\n%(summary)s", {"summary": summary}, extra=extra)
+        logger.info("robots.txt summary:\n%(summary)s", {"summary": summary}, extra=extra)
 
     def _lines(self) -> Iterator[str]:
         outcomes = self._earlier + Counter(self._latest.values())
         about = "about " if self._earlier else ""
         yield f"origins: {about}{_counted(outcomes)}"
         yield f"requests refused: {_counted(self._reasons)}"
+        if dropped := value_of(self._crawler, DROPPED_LINKS):
+            yield f"links dropped by RobotsLinkFilter: {dropped:,}"
         if not_followed := value_of(self._crawler, NOT_FOLLOWED):
             yield f"links not followed (nofollow): {not_followed:,}"
         ranked = self._ranked()[:_TOP]
@@ -141,6 +163,14 @@ class Summary(Observer):
             text, times = refusals.most_frequent
             by = f": {text}" if times == refusals.count else f", {times:,} of them by {text}"
             yield f"{refusals.count:>8,}  {printable(str(origin))}{by}"
+        if self._failures:
+            yield "failed fetches of robots.txt:"
+        for cause, times in self._failures.most_common():
+            yield f"{times:>8,}  {cause}"
+        if self._slowest:
+            yield "slowest fetches of robots.txt:"
+        for seconds, url in self._slowest:
+            yield f"{seconds:>8.1f} s  {url}"
 
 
 def _counted(counts: Counter[Access] | Counter[Reason]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +71,7 @@ def test_protego_is_asked_too_and_changes_nothing(
     [logged] = [line for line in result.our_log() if "scrapy_rep.parsers.shadow" in line]
     assert logged.startswith(f"INFO scrapy_rep.parsers.shadow {good.url}/./no")
     assert f'"Disallow: /no" (line 2, group *) of {good.url}/robots.txt' in logged
-    assert logged.endswith(f"; by {PROTEGO} it is allowed")
+    assert logged.endswith(f". {PROTEGO} disagrees: allowed.")
 
 
 def test_ours_is_asked_where_protego_decides(servers: LoopbackServers, loop: str) -> None:
@@ -129,13 +130,16 @@ def test_the_crawl_ends_with_a_summary(servers: LoopbackServers, loop: str) -> N
     urls += [f"{dead.url}/yes"]
     result = Job(pages(*urls), loop).run()
     [summary] = result.summaries()
-    assert summary.split("\n") == [
-        "What robots.txt came to:",
+    *told, failure = summary.split("\n")
+    assert re.fullmatch(" {7}1  (ResponseFailed|DownloadFailedError|.*Error): .+", failure)
+    assert told == [
+        "robots.txt summary:",
         "origins: 2 (successful 1, unreachable 1)",
         "requests refused: 4 (rule 3, unreachable 1)",
         "refused most by:",
         f'       3  {good.url}: "Disallow: /no" (line 2)',
         f"       1  {dead.url}: unreachable",
+        "failed fetches of robots.txt:",
     ]
 
 

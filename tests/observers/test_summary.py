@@ -11,6 +11,7 @@ from scrapy.statscollectors import MemoryStatsCollector
 
 from scrapy_rep.observers import summary
 from scrapy_rep.observers.summary import Refusals, Summary
+from scrapy_rep.rep.caching.access import FetchResult
 from scrapy_rep.rep.policy import Policy
 from scrapy_rep.rep.rules.verdict import Reason, Verdict
 from tests.policy_examples import NOON, unreachable, with_rules
@@ -52,7 +53,7 @@ def test_origins_reasons_and_who_refused_most(caplog: pytest.LogCaptureFixture) 
     crawl.refuse(many, "/b", 1_000)
     crawl.refuse(dead, "/", 3)
     assert crawl.end(caplog) == [
-        "What robots.txt came to:",
+        "robots.txt summary:",
         "origins: 3 (successful 2, unreachable 1)",
         "requests refused: 1,006 (rule 1,003, unreachable 3)",
         "refused most by:",
@@ -69,6 +70,36 @@ def test_an_origin_counts_once_by_what_was_learned_last(caplog: pytest.LogCaptur
         "origins: 2 (successful 1, unreachable 1)",
         "requests refused: 0",
     ]
+
+
+def test_failed_and_slow_fetches_and_dropped_links(caplog: pytest.LogCaptureFixture) -> None:
+    crawl = Crawl()
+    result = FetchResult("https://example.com/robots.txt", 503)
+    for number in range(5):
+        crawl.summary.on_policy(with_rules(b"", f"https://slow{number}"), result, number / 2)
+    for _ in range(3):
+        crawl.summary.on_policy(unreachable("https://dead"), result, 0.5)
+    assert crawl.crawler.stats is not None
+    crawl.crawler.stats.set_value("robotstxt/dropped_link_count", 1_200)
+    detail = unreachable().detail
+    assert crawl.end(caplog)[3:] == [
+        "links dropped by RobotsLinkFilter: 1,200",
+        "failed fetches of robots.txt:",
+        f"       3  {detail}",
+        "slowest fetches of robots.txt:",
+        "     2.0 s  https://slow4/robots.txt",
+        "     1.5 s  https://slow3/robots.txt",
+        "     1.0 s  https://slow2/robots.txt",
+    ]
+
+
+def test_causes_of_failed_fetches_are_bounded(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(summary, "_MAX_CAUSES", 0)
+    crawl = Crawl()
+    crawl.summary.on_policy(unreachable(), FetchResult("https://example.com/robots.txt", 503), 0.5)
+    assert crawl.end(caplog)[-1] == "       1  other causes"
 
 
 def test_nothing_is_said_of_a_crawl_that_asked_for_nothing(

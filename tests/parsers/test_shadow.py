@@ -273,11 +273,11 @@ def test_a_difference_is_logged_once_for_each_origin_and_line(
     name = f"{__name__}.AllowsAll"
     assert [record.getMessage() for record in log.records] == [
         f'https://example.com/a/1 is disallowed by "Disallow: /a" (line 2, group *) of '
-        f"https://example.com/robots.txt; by {name} it is allowed",
+        f"https://example.com/robots.txt. {name} disagrees: allowed.",
         f'https://example.com/b is disallowed by "Disallow: /b" (line 3, group *) of '
-        f"https://example.com/robots.txt; by {name} it is allowed",
+        f"https://example.com/robots.txt. {name} disagrees: allowed.",
         f'https://other/a is disallowed by "Disallow: /a" (line 2, group *) of '
-        f"https://other/robots.txt; by {name} it is allowed",
+        f"https://other/robots.txt. {name} disagrees: allowed.",
     ]
 
 

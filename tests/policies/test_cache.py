@@ -19,7 +19,7 @@ from twisted.internet.defer import Deferred
 from scrapy_rep.engine import Engine
 from scrapy_rep.exceptions import CrawlStopping
 from scrapy_rep.holding.concurrency import ConcurrencyLimit
-from scrapy_rep.observers.observer import Observers
+from scrapy_rep.observers.observer import Observer, Observers
 from scrapy_rep.policies.cache import PolicyCache
 from scrapy_rep.policies.fetcher import RobotsTxtFetcher
 from scrapy_rep.policies.states import State
@@ -138,7 +138,7 @@ class StoppingLimit(ConcurrencyLimit):
         self.callbacks.append(callback)
 
 
-class Seen:
+class Seen(Observer):
     """An observer that keeps what it is told of policies."""
 
     observes_allowed = False
@@ -547,7 +547,7 @@ async def test_a_lease_is_given_back_after_a_bug_of_ours(caplog: pytest.LogCaptu
     await settled()
     assert came[0].access is Access.UNREACHABLE
     assert not one.store.is_leased
-    assert "Failed to get the robots.txt" in caplog.text
+    assert "Cannot get the robots.txt" in caplog.text
 
 
 @pytest_twisted.ensureDeferred
