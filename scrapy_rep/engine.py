@@ -36,7 +36,7 @@ _CONSEQUENCES = {
     "engine._slot.closing": _NO_RETURN,
     "engine._slot.add_request": _MAY_BE_LOST,
     "engine._slot.remove_request": _MAY_BE_LOST,
-    "engine._slot.nextcall": "the engine looks for work late when a request is held",
+    "engine._slot.nextcall": "other requests start late when a request is held",
     "downloader.total_concurrency": _HELD_KEEP_CONCURRENCY,
     "downloader.active": _HELD_KEEP_CONCURRENCY,
     "downloader.slots": "robots.txt requests wait behind the pages in their download slot",

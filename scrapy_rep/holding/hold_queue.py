@@ -255,7 +255,7 @@ class HoldQueue:
             return
         self._next_line = now + _NEXT_LINE
         logger.info(
-            "Requests held for a robots.txt or their turn: %(requests)d "
+            "Requests held for a robots.txt or a delay: %(requests)d "
             "(origins: %(origins)d; longest: %(seconds).0f s, %(slowest)s)",
             {
                 "requests": len(self._queue),

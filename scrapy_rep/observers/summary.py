@@ -129,7 +129,7 @@ class Summary:
         if not self._latest and not self._reasons:
             return
         logger.info(
-            "What robots.txt came to:\n%(summary)s",
+            "robots.txt summary:\n%(summary)s",
             {"summary": "\n".join(self._lines())},
             extra={"spider": self._crawler.spider},
         )
@@ -142,7 +142,7 @@ class Summary:
         ranked = self._ranked()[:_TOP]
         if ranked:
             exact = f" (counts are up to {self._excess:,} too high)" if self._excess else ""
-            yield f"refused most by{exact}:"
+            yield f"origins with most refusals{exact}:"
         for origin, refusals in ranked:
             text, times = refusals.most_frequent
             by = f": {text}" if times == refusals.count else f", {times:,} of them by {text}"

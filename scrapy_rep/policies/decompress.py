@@ -35,9 +35,9 @@ def decompress(body: bytes, encodings: Sequence[str], limit: int, *, cut: bool) 
             body, complete = decode(body, limit)
         except Exception as error:
             # zlib.error, brotli.error, ZstdError, ImportError: each has its own.
-            raise FetchFailed(f"cannot undo Content-Encoding {name!r}: {error}") from error
+            raise FetchFailed(f"cannot decode Content-Encoding {name!r}: {error}") from error
         if not complete and not cut and len(body) < limit:
-            raise FetchFailed(f"the body ends before its Content-Encoding {name!r} does")
+            raise FetchFailed(f"the body is incomplete (Content-Encoding {name!r})")
     return body
 
 
@@ -55,7 +55,7 @@ def _gunzip(data: bytes, limit: int) -> tuple[bytes, bool]:
             break
     else:
         # What is in the others may refuse something.
-        raise ValueError(f"more than {_MAX_GZIP_MEMBERS} members")
+        raise ValueError(f"more than {_MAX_GZIP_MEMBERS} gzip members")
     return bytes(decoded), complete
 
 

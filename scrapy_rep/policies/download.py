@@ -164,11 +164,13 @@ class Download:
         self._admitted += 1
         self._check_number(self._admitted)
         if self._given_up is not None:
-            raise IgnoreRequest("this robots.txt fetch is over")
+            raise IgnoreRequest("the robots.txt fetch has ended")
 
     def _check_number(self, requests: int) -> None:
         if requests > MAX_REQUESTS and self._given_up is None:
-            self.give_up(FetchFailed(f"a middleware repeats it after {MAX_REQUESTS} requests"))
+            self.give_up(
+                FetchFailed(f"a middleware repeats the request more than {MAX_REQUESTS - 1} times")
+            )
 
     def on_queued(self, request: Request) -> None:
         """*request* has been put into the queue of its download slot."""

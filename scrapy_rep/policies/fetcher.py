@@ -166,9 +166,9 @@ class RobotsTxtFetcher:
         if not 200 <= response.status < 300:
             return b"", False
         if "dataloss" in response.flags:
-            raise FetchFailed("the connection ended before the body did")
+            raise FetchFailed("the connection closed before the end of the body")
         if len(download.encoding) > _MAX_ENCODING:
-            raise FetchFailed(f"its Content-Encoding has more than {_MAX_ENCODING} bytes")
+            raise FetchFailed(f"the Content-Encoding header has more than {_MAX_ENCODING} bytes")
         encodings = download.encoding.decode("latin-1").split(",")
         # One byte more than is read of it says that there is more.
         limit = self._settings.max_size + 1

@@ -130,10 +130,10 @@ def test_the_crawl_ends_with_a_summary(servers: LoopbackServers, loop: str) -> N
     result = Job(pages(*urls), loop).run()
     [summary] = result.summaries()
     assert summary.split("\n") == [
-        "What robots.txt came to:",
+        "robots.txt summary:",
         "origins: 2 (successful 1, unreachable 1)",
         "requests refused: 4 (rule 3, unreachable 1)",
-        "refused most by:",
+        "origins with most refusals:",
         f'       3  {good.url}: "Disallow: /no" (line 2)',
         f"       1  {dead.url}: unreachable",
     ]

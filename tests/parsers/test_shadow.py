@@ -273,11 +273,11 @@ def test_a_difference_is_logged_once_for_each_origin_and_line(
     name = f"{__name__}.AllowsAll"
     assert [record.getMessage() for record in log.records] == [
         f'https://example.com/a/1 is disallowed by "Disallow: /a" (line 2, group *) of '
-        f"https://example.com/robots.txt; by {name} it is allowed",
+        f"https://example.com/robots.txt. {name} disagrees: allowed.",
         f'https://example.com/b is disallowed by "Disallow: /b" (line 3, group *) of '
-        f"https://example.com/robots.txt; by {name} it is allowed",
+        f"https://example.com/robots.txt. {name} disagrees: allowed.",
         f'https://other/a is disallowed by "Disallow: /a" (line 2, group *) of '
-        f"https://other/robots.txt; by {name} it is allowed",
+        f"https://other/robots.txt. {name} disagrees: allowed.",
     ]
 
 
@@ -362,8 +362,8 @@ def test_our_line_is_named_where_ours_is_the_second_opinion(
     assert (line["reason"], line["rule"], line["line"]) == ("rule", "Disallow: /no", 2)
     [record] = log.records
     assert record.getMessage() == (
-        "https://example.com/no is allowed by another parser's reading of "
-        "https://example.com/robots.txt; by scrapy_rep.parser.RepRobotParser it is "
+        "https://example.com/no is allowed by an external parser of "
+        "https://example.com/robots.txt. scrapy_rep.parser.RepRobotParser disagrees: "
         'disallowed by "Disallow: /no" (line 2, group *) of robots.txt'
     )
 

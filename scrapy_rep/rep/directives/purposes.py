@@ -66,10 +66,10 @@ class Preferences:
         path = path_to_match(url, RFC9309)
         refusing = [_first_refusal(rules, path) for rules in self._by_purpose]
         if refusing and all(refusing):
-            return Refusal(self._records[refusing[0]], "no purpose of this crawl is left")
+            return Refusal(self._records[refusing[0]], "it refuses every purpose of this crawl")
         line = _first_refusal(self._bounds, path)
         if line and self._shown is not None:
-            why = f"this crawl shows more of its pages again: {self._shown.value}"
+            why = f"this crawl shows more of its pages than that: {self._shown.value}"
             return Refusal(self._records[line], why)
         return None
 
