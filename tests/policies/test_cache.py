@@ -547,7 +547,7 @@ async def test_a_lease_is_given_back_after_a_bug_of_ours(caplog: pytest.LogCaptu
     await settled()
     assert came[0].access is Access.UNREACHABLE
     assert not one.store.is_leased
-    assert "Failed to get the robots.txt" in caplog.text
+    assert "Cannot get the robots.txt" in caplog.text
 
 
 @pytest_twisted.ensureDeferred

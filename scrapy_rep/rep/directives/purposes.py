@@ -1,6 +1,6 @@
 """Whether Content-Signal and Content-Usage records allow the purposes of a crawl.
 
-Here may not live: their syntax (:mod:`.records`).
+:mod:`.records` has their syntax.
 
 draft-ietf-aipref-attach, "Content-Usage Rule Semantics": the record with the longest path that
 matches counts, as with rules; of those with the same path, each does. draft-ietf-aipref-vocab,
@@ -30,14 +30,14 @@ _SAME = frozenset({"ai-train", "train-ai"})
 
 
 class Refusal(NamedTuple):
-    """A record by which a URL may not be requested, and the reason."""
+    """A record that refuses a URL, and the reason."""
 
     record: OtherRecord
     why: str
 
 
 class Preferences:
-    """Whether *records*, which are about us, allow *purposes* and to show *shown* again."""
+    """Whether *records*, which apply to us, allow *purposes* and the content use *shown*."""
 
     def __init__(
         self,
@@ -58,8 +58,8 @@ class Preferences:
     def refusal(self, url: str) -> Refusal | None:
         """Why *url* may not be requested, or ``None``. Raises :exc:`.InvalidURL`.
 
-        It may be used for none of the purposes (the record is that for the first one), or less
-        of it may be shown than the crawl shows.
+        *url* is refused if all purposes are refused (the result has the record for the first
+        purpose), or if the crawl shows more of a page than allowed.
         """
         if not self._records:
             return None
@@ -97,7 +97,7 @@ class _Refusing(NamedTuple):
     def line(self, path: str) -> int:
         """The line of the record that refuses *path*; 0 where none does."""
         weight = self.rules.decide(path)
-        # A file that takes too long must not allow anything by that.
+        # A file that takes too long to match must not gain access by that.
         if weight == TOO_COSTLY:
             return self.first_line
         return line_of(weight) if weight & 1 else 0
