@@ -23,11 +23,11 @@ _NEXT_TO_SPIDER = 950
 
 
 class Addon:
-    """Puts :class:`~scrapy_rep.RepMiddleware` in the place of Scrapy's own.
+    """Replaces Scrapy's robots.txt middleware with :class:`~scrapy_rep.RepMiddleware`.
 
-    It turns ROBOTSTXT_OBEY and REP_BACKOFF on and sets ROBOTSTXT_PARSER with the priority of
-    add-ons, so what a project or a spider sets still wins. Where REP_PAGE_RULES is ``obey``,
-    it adds :class:`~scrapy_rep.pages.nofollow.NofollowMiddleware` to SPIDER_MIDDLEWARES.
+    It sets ROBOTSTXT_OBEY, REP_BACKOFF and ROBOTSTXT_PARSER with the priority of add-ons, so the
+    settings of a project or a spider still have precedence. If REP_PAGE_RULES is ``obey``, it adds
+    :class:`~scrapy_rep.pages.nofollow.NofollowMiddleware` to SPIDER_MIDDLEWARES.
     """
 
     def update_settings(self, settings: BaseSettings) -> None:
@@ -40,19 +40,19 @@ class Addon:
         middlewares = settings.getdict(_MIDDLEWARES)
         ours = _keys_of(RepMiddleware, middlewares)
         if any(middlewares[key] is None for key in ours):
-            # Switched off by name: then Scrapy's own must stay.
+            # The project disables ours by name, so Scrapy's own must stay enabled.
             return
         position = _POSITION
         for key in _keys_of(RobotsTxtMiddleware, middlewares):
             its_position = middlewares.pop(key)
             position = position if its_position is None else its_position
-        # By its path: a key that is the class would stand beside the path that
-        # DOWNLOADER_MIDDLEWARES_BASE has, and both would be enabled.
+        # The key must be the import path, as in DOWNLOADER_MIDDLEWARES_BASE. With the class as
+        # key, the path would stay enabled.
         middlewares[_SCRAPYS] = None
         if not ours:
             middlewares[_OURS] = position
-        # Not above the priority that it has: a spider's or command line's
-        # value replaces the whole dict, and went into it already.
+        # Keep its priority: a value of a spider or the command line replaces the whole dict, and
+        # is already in it.
         settings.set(_MIDDLEWARES, middlewares, settings.getpriority(_MIDDLEWARES) or 0)
 
 
@@ -77,5 +77,5 @@ def _load(key: Any) -> Any:
     try:
         return load_object(key)
     except Exception:
-        # Scrapy says so, where it matters; what is switched off need not exist.
+        # Scrapy itself reports this if it matters; a disabled component need not exist.
         return None

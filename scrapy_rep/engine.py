@@ -1,11 +1,10 @@
-"""Every name of Scrapy that is not public and that this package uses.
+"""All non-public names of Scrapy that this package uses.
 
-Here may live: such a name, what it is used for, since which version it exists, and what
-happens without it. Here may not live: any decision. A test fails where another file of
-the package uses one of these names.
+For each name: its use, the version that introduced it, and the consequence if it is missing. This
+file makes no decisions. A test fails if another file of the package uses one of these names.
 
-Another downloader, or a later Scrapy, may lack some of them. :meth:`Engine.warn` then says
-at the start of a crawl what works less well; the crawl goes on safely.
+Another downloader, or a later Scrapy, may lack some of them. Then :meth:`Engine.warn` logs the
+consequences at the start of a crawl, and the crawl continues safely.
 """
 
 from __future__ import annotations
@@ -29,15 +28,15 @@ _NO_RETURN = "held requests do not return to the scheduler when the crawl stops"
 _MAY_BE_LOST = "held requests may be lost when the crawl stops"
 _HELD_KEEP_CONCURRENCY = "held requests keep their share of CONCURRENT_REQUESTS"
 
-#: What works less well without each name, for the warning at the start. Without
-#: ``request._headers``, only time is lost.
+#: The consequence if a name is missing, for the warning at the start. Without
+#: ``request._headers``, requests only take longer.
 _CONSEQUENCES = {
     "engine.running": _NO_RETURN,
     "engine._slot": _NO_RETURN,
     "engine._slot.closing": _NO_RETURN,
     "engine._slot.add_request": _MAY_BE_LOST,
     "engine._slot.remove_request": _MAY_BE_LOST,
-    "engine._slot.nextcall": "the engine looks for work late when a request is held",
+    "engine._slot.nextcall": "other requests start late when a request is held",
     "downloader.total_concurrency": _HELD_KEEP_CONCURRENCY,
     "downloader.active": _HELD_KEEP_CONCURRENCY,
     "downloader.slots": "robots.txt requests wait behind the pages in their download slot",
@@ -48,13 +47,13 @@ _CONSEQUENCES = {
 
 
 class Engine:
-    """The engine of one crawl and its downloader, as far as Scrapy does not document them."""
+    """The undocumented parts of the engine and the downloader of one crawl."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
 
     def missing(self) -> list[str]:
-        """The names that this crawl lacks; of one in another that is missing, only the other."""
+        """The names that are missing, without attributes of missing objects."""
         missing: list[str] = []
         for name in _CONSEQUENCES:
             if name.rpartition(".")[0] not in missing and not self._has(name):
@@ -70,7 +69,7 @@ class Engine:
         return True
 
     def warn(self) -> None:
-        """Log one warning that names what is missing, and what works less well without it."""
+        """Log one warning with the missing names and the consequences."""
         missing = self.missing()
         if missing:
             consequences = dict.fromkeys(_CONSEQUENCES[name] for name in missing)
@@ -82,7 +81,7 @@ class Engine:
 
     @property
     def _downloader(self) -> Any:
-        """``engine.downloader``, as DOWNLOADER names it; ``None`` where there is none."""
+        """``engine.downloader``, set by DOWNLOADER; ``None`` if there is none."""
         return getattr(self._crawler.engine, "downloader", None)
 
     # -- the crawl's end -----------------------------------------------------------
@@ -94,11 +93,11 @@ class Engine:
 
     @property
     def is_closing(self) -> bool:
-        """Whether the crawl is about to stop, and waits for requests under way.
+        """Whether the crawl is about to stop and waits for its last requests.
 
-        By ``engine.running`` (false as soon as a process is told to stop) and
-        ``engine._slot.closing`` (set by ``close_spider``; both older than 2.14): Scrapy has no
-        signal for it. Without them, the crawl ends when what its requests wait for has come.
+        By ``engine.running`` (false as soon as the process stops) and ``engine._slot.closing``
+        (set by ``close_spider``; both older than 2.14), because Scrapy has no signal for it.
+        Without them, the crawl ends after all held requests have continued.
         """
         closing = getattr(self._slot, "closing", None)
         return not getattr(self._crawler.engine, "running", True) or bool(closing)
@@ -123,8 +122,8 @@ class Engine:
     def concurrency(self) -> int:
         """``downloader.total_concurrency`` (older than 2.14): the downloader's limit.
 
-        0 where it has none, and where what counts against it is not known: held requests
-        then keep their share of CONCURRENT_REQUESTS.
+        0 if there is no limit, or if the active requests are unknown: held requests then keep
+        their share of CONCURRENT_REQUESTS.
         """
         if not hasattr(self._downloader, "active"):
             return 0
@@ -144,17 +143,17 @@ class Engine:
 
     @property
     def active_count(self) -> int:
-        """How many requests are between the downloader's first middleware and its last.
+        """The number of requests that the downloader and its middlewares have.
 
         By ``downloader.active`` (older than 2.14); see :attr:`concurrency`.
         """
         return len(getattr(self._downloader, "active", ()))
 
     def is_active(self, request: Request) -> bool:
-        """Whether the downloader has this very *request* still (``downloader.active``).
+        """Whether the downloader still has this *request* object (``downloader.active``).
 
-        No signal tells that one left without having been sent. Without this name, each counts
-        as active until a signal says that it left.
+        There is no signal for a request that leaves without having been sent. Without this name,
+        each request counts as active until the signal that it left.
         """
         active = getattr(self._downloader, "active", None)
         return active is None or request in active
@@ -172,7 +171,7 @@ class Engine:
     def slot_key(self, request: Request) -> str | None:
         """``downloader.get_slot_key(request)`` (since 2.12): in which slot *request* would be.
 
-        Without it, ``None``: all requests are taken for those of one slot.
+        Without it, ``None``: all requests count as requests of one slot.
         """
         key_of = getattr(self._downloader, "get_slot_key", None)
         return None if key_of is None else str(key_of(request))
@@ -188,10 +187,10 @@ class Engine:
         return not getattr(slot, "queue", ()) and (free is None or free() > 0)
 
     def move_to_front(self, request: Request) -> bool:
-        """Have *request* be the next one of its download slot; whether it waits in its queue.
+        """Move *request* to the front of its download slot's queue; whether it is in the queue.
 
-        By ``slot.queue``, pairs of a request and what it waits for. Without it, a request counts
-        as sent as soon as the downloader has it, and waits behind the pages that came before.
+        By ``slot.queue``, pairs of a request and its Deferred. Without it, a request counts as
+        sent as soon as the downloader has it, and waits behind earlier pages.
         """
         queue = self._queue_of(request)
         entry = next((entry for entry in queue if entry[0] is request), None)
@@ -220,18 +219,18 @@ class Engine:
         return getattr(slot, "queue", deque())
 
     def _download_slot(self, key: str | None) -> Any:
-        """``downloader.slots`` (older than 2.14): by host, what is sent and what waits there."""
+        """``downloader.slots`` (older than 2.14), usually one for each host."""
         return getattr(self._downloader, "slots", {}).get(key)
 
     # -- download handlers -----------------------------------------------------------
 
     def widen_pools(self, connections: int) -> int:
-        """Make room for *connections* more in the handlers, before the first one is open.
+        """Allow *connections* more in the handlers, before the first one is open.
 
         By ``downloader.handlers._get_handler`` (older than 2.14) and :func:`_widen`. The
         handlers for httpx and aiohttp (2.15) open as many connections as CONCURRENT_REQUESTS
-        says; robots.txt fetches that hang would leave none for pages. Returns for how many there
-        is room: *connections*, or half of what a handler opens whose limit cannot be changed.
+        says, so hanging robots.txt fetches would leave none for pages. Returns the number that
+        fetches may use: *connections*, or half of a handler's limit that cannot be changed.
         """
         get_handler = getattr(getattr(self._downloader, "handlers", None), "_get_handler", None)
         if get_handler is None:
@@ -270,8 +269,8 @@ def _widen_httpx(handler: Any, connections: int) -> bool:
 
 
 def has_no_headers(request: Request) -> bool:
-    """Whether *request* certainly has no headers, found without making them, which takes a while.
+    """Whether *request* certainly has no headers, without creating the headers, which is slow.
 
-    ``request._headers`` (2.15) is ``None`` until somebody asks for the headers.
+    ``request._headers`` (2.15) is ``None`` until the headers are first used.
     """
     return getattr(request, "_headers", True) is None

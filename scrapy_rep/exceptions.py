@@ -1,4 +1,4 @@
-"""What this package raises."""
+"""The exceptions of this package."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from scrapy_rep.rep.rules.verdict import Verdict
 
 
 class RobotsForbidden(IgnoreRequest):
-    """robots.txt refuses a request. Raised to the errback of the request.
+    """robots.txt refuses a request. The errback of the request receives this exception.
 
-    :attr:`verdict` says why: which line of which file, or why there is none.
+    :attr:`verdict` has the reason: the line that decided, or why no line did.
     """
 
     def __init__(self, verdict: Verdict) -> None:
@@ -30,7 +30,7 @@ class ConfigurationError(ValueError):
 
     @property
     def __traceback__(self) -> None:
-        """``None``: loggers write it, and 79 lines of code would hide the message."""
+        """``None``: otherwise, logs would show 79 lines of code before the message."""
 
     @__traceback__.setter
     def __traceback__(self, value: object) -> None:

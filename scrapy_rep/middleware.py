@@ -1,4 +1,4 @@
-"""What is decided about a request is done: it is admitted, refused, or held."""
+"""The downloader middleware: it admits, refuses or holds each request, as decided."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class RepMiddleware:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> RepMiddleware:
-        """Called by Scrapy. Raises :exc:`~.ConfigurationError` for settings that make no sense."""
+        """Called by Scrapy. Raises :exc:`~.ConfigurationError` for invalid settings."""
         return cls(crawler)
 
     def _add_page_rules(self, settings: RepSettings) -> None:
@@ -127,22 +127,21 @@ class RepMiddleware:
     # -- for spiders --------------------------------------------------------------
 
     async def policy(self, url: str) -> Policy:
-        """All that is known of the origin of *url*, fetched where it has to be.
+        """The policy of the origin of *url*. Its robots.txt is fetched if necessary.
 
-        Raises :exc:`ValueError` if that has no robots.txt: see
-        :class:`~scrapy_rep.Origin`. An origin that cannot be reached has a policy, too.
-        Raises :exc:`~scrapy_rep.CrawlStopping` if the crawl stops before it is known.
+        An origin whose robots.txt is unreachable has a policy too. Raises :exc:`ValueError` if
+        *url* has no origin (see :class:`~scrapy_rep.Origin`), and
+        :exc:`~scrapy_rep.CrawlStopping` if the crawl stops before the policy is known.
         """
         asking = Request(url)
         return await maybe_deferred_to_future(self._policies.get(Origin.of(asking.url), asking))
 
     async def verdict(self, url: str, agents: Agents | None = None) -> Verdict:
-        """What a request for *url* made now would come to, and why.
+        """Whether a request for *url* would be allowed now, and why.
 
-        *agents* is one product token or several in order of preference, by default
-        those of the spider. The verdict is also against *url* where
-        ``REP_UNREACHABLE`` says that its request would be held. Raises
-        :exc:`ValueError` for agents that no group can name.
+        *agents* is one product token or several in order of preference. The default is the
+        product tokens of the spider. If ``REP_UNREACHABLE`` makes the crawl hold the request,
+        the verdict is *disallowed*. Raises :exc:`ValueError` for an invalid product token.
         """
         verdict = self.known_verdict(url, agents)
         if verdict is None:
@@ -154,11 +153,11 @@ class RepMiddleware:
         return verdict
 
     async def allowed(self, url: str, agents: Agents | None = None) -> bool:
-        """Whether the :meth:`verdict` is for *url*."""
+        """Whether the :meth:`verdict` about *url* is *allowed*."""
         return (await self.verdict(url, agents)).allowed
 
     def known_verdict(self, url: str, agents: Agents | None = None) -> Verdict | None:
-        """The :meth:`verdict`, where it takes no waiting; ``None`` where it would."""
+        """The :meth:`verdict` if it is known without waiting, else ``None``."""
         try:
             asking = Request(url)
         except ValueError as error:
@@ -176,9 +175,9 @@ class RepMiddleware:
     # -- requests -----------------------------------------------------------------
 
     def process_request(self, request: Request) -> Awaitable[Request | None] | None:
-        """Let *request* through, or raise :exc:`~scrapy_rep.RobotsForbidden`.
+        """Called by Scrapy. Admits *request* or raises :exc:`~scrapy_rep.RobotsForbidden`.
 
-        Waits only where :func:`~.decision.decide` says so, or the site is throttled.
+        It waits only if :func:`~.decision.decide` says so, or if the site is throttled.
         """
         meta = request.meta
         # Of the page that it was made from.
@@ -191,8 +190,8 @@ class RepMiddleware:
                 self._observers.on_exempt(request, "dont_obey_robotstxt")
             return None
         policy = self._policies.peek(request.url)
-        # The fast path: what decide() says of most requests, found without its values. Most
-        # files ask for no delay, and most crawls come to none that does.
+        # The fast path: the result of decide() for most requests, without creating its values.
+        # Most files have no delay, and most crawls visit no site that has one.
         if (
             policy is not None
             and policy.directives is None
@@ -209,7 +208,7 @@ class RepMiddleware:
     def _process_slowly(
         self, policy: Policy | None, request: Request
     ) -> Awaitable[Request | None] | None:
-        """Do with *request* what is decided, at once if possible."""
+        """Decide about *request* and act on it, without waiting if possible."""
         arrival = self._queue.returns.arrival(request)
         if arrival is Arrival.FROM_COMPONENT and self._limit.is_closing:
             raise self._refused(None, request, _STOPPING)
@@ -230,7 +229,7 @@ class RepMiddleware:
     def _wait_for_turn_of_fetch(
         self, request: Request, download: Download
     ) -> Awaitable[None] | None:
-        """Have *request*, for a robots.txt, wait for its turn where the site is throttled."""
+        """If the site is throttled, let *request*, for a robots.txt, wait for its turn."""
         download.admit()
         turn = self._pacing.admit_fetch(request)
         if turn is None:
@@ -247,7 +246,7 @@ class RepMiddleware:
     async def _hold(
         self, origin: Origin, request: Request, arrival: Arrival, turn: Deferred[None] | None
     ) -> Request | None:
-        """Hold *request* until it is admitted; else the scheduler gets it back."""
+        """Hold *request* until it is admitted, or return it to the scheduler."""
         try:
             with self._queue.hold(origin, request, arrival) as held:
                 await self._wait_until_admitted(origin, request, held, turn)
@@ -258,10 +257,10 @@ class RepMiddleware:
     async def _wait_until_admitted(
         self, origin: Origin, request: Request, held: HeldRequest, turn: Deferred[None] | None
     ) -> None:
-        """Wait for all that *request* needs.
+        """Wait until *request* has a valid policy, a turn and concurrency.
 
-        Its turn may be lost while it waits for concurrency, and the policy may expire
-        meanwhile: so both are asked about again.
+        While it waits for one of these, it may lose its turn, and the policy may expire. So both
+        are checked again.
         """
         has_tdm_file = False
         while True:
@@ -302,7 +301,7 @@ class RepMiddleware:
     def _turn(
         self, policy: Policy | None, request: Request, decision: Admit
     ) -> Deferred[None] | None:
-        """What an admitted *request* still has to wait for: its turn, where sites are throttled."""
+        """The turn that an admitted *request* has to wait for, if its site is throttled."""
         if policy is None or not (decision.asks_for_delay or self._pacing.asked):
             return None
         return self._pacing.admit(policy, request, self._tokens.of(request))
@@ -312,19 +311,19 @@ class RepMiddleware:
     def _decide(
         self, policy: Policy | None, origin: Origin | Verdict, request: Request
     ) -> Admit | Hold | Fetch:
-        """What to do with *request*. Raises :exc:`~scrapy_rep.RobotsForbidden`."""
+        """Admit, hold or fetch. Raises :exc:`~scrapy_rep.RobotsForbidden` to refuse *request*."""
         agents = self._tokens.of(request)
         facts = RequestFacts(request.url, agents, origin, request.meta.get(HELD_SINCE))
         decision = decide(policy, facts, self._terms, self._clock())
         if isinstance(decision, Admit | Refuse):
-            # Or a request that is made from this one's meta would count as held since then.
+            # Otherwise a new request with a copy of this meta would count as held since then.
             request.meta.pop(HELD_SINCE, None)
         if isinstance(decision, Refuse):
             raise self._refused(policy, request, decision.verdict)
         return decision
 
     def _admitted(self, policy: Policy | None, request: Request) -> None:
-        """Show an admitted *request* to those who observe these."""
+        """Tell the observers of allowed requests about *request*."""
         if not self._observe_allowed:
             return
         if policy is None:
@@ -354,11 +353,11 @@ class RepMiddleware:
 def enabled_observers(
     crawler: Crawler, settings: RepSettings, clock: Callable[[], float]
 ) -> Iterator[Observer]:
-    """The observers that a crawl has, by its settings."""
+    """The observers that the settings enable."""
     yield Summary(crawler)
     yield MatchingLimit(crawler)
     yield ChangeSignal(crawler, settings)
-    # Most crawls do without these, and without what they import.
+    # Most crawls do not use these, so they are imported only when enabled.
     recorder = None
     if settings.report is not None:
         from scrapy_rep.observers.report.recorder import Recorder
@@ -376,7 +375,7 @@ def enabled_observers(
 
 
 def _check_alone(crawler: Crawler) -> None:
-    """Refuse to start beside a middleware that does the same by other rules."""
+    """Raise an error if Scrapy's own robots.txt middleware is enabled too."""
     for middleware in downloader_middlewares(crawler.settings):
         if isinstance(middleware, type) and issubclass(middleware, RobotsTxtMiddleware):
             path = global_object_name(middleware)

@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 class RepRobotParser(RobotParser):
     """:class:`~scrapy_rep.RobotsTxt` as a :class:`scrapy.robotstxt.RobotParser`.
 
-    Works with Scrapy's own middleware too. User agents may be product tokens
-    or whole User-Agent headers, of which the product token is taken; one that
-    names no crawler (a browser's) has no group but everyone's.
+    It works with Scrapy's own middleware too. A user agent may be a product token or a whole
+    User-Agent header, whose product token is used. For a header without a crawler's name, such
+    as a browser's, only the ``*`` group applies.
     """
 
     def __init__(self, robots: RobotsTxt) -> None:
-        #: What was parsed.
+        #: The parsed file.
         self.robots = robots
 
     @classmethod

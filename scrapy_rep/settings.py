@@ -219,7 +219,7 @@ def _purposes(value: object) -> tuple[str, ...]:
             raise ValueError(f"accepted: {accepted}")
         if purpose not in KNOWN_PURPOSES:
             logger.warning(
-                "REP_PURPOSES contains the undefined purpose %(purpose)r. Defined are: %(known)s.",
+                "REP_PURPOSES contains the unknown purpose %(purpose)r. Known purposes: %(known)s.",
                 {"purpose": purpose, "known": known},
             )
     return purposes
@@ -339,8 +339,8 @@ def _paced_by(store: StoreSpec) -> Callable[[object], PacedBy]:
         paced_by = check_name(value)
         if paced_by is PacedBy.FLEET and store.redis is None:
             raise ValueError(
-                "workers take turns in Redis, and REP_STORE names none; "
-                'set REP_STORE = "redis://host:port/db", or REP_PACING to local'
+                "delays across workers need Redis. "
+                'Set REP_STORE = "redis://host:port/db" or REP_PACING = "local"'
             )
         return paced_by
 
@@ -573,6 +573,6 @@ def _warn_about_unknown(settings: BaseSettings) -> None:
         if isinstance(name, str) and name.startswith("REP_") and name not in DEFAULTS:
             close = difflib.get_close_matches(name, DEFAULTS, n=1)
             logger.warning(
-                "Unknown setting %(name)s%(hint)s",
-                {"name": name, "hint": f", did you mean {close[0]}?" if close else ""},
+                "Unknown setting %(name)s is ignored.%(hint)s",
+                {"name": name, "hint": f" Did you mean {close[0]}?" if close else ""},
             )

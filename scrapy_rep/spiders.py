@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# May be over by the time of the request.
+# These reasons may no longer apply when the link is requested.
 _TEMPORARY = frozenset({Reason.UNREACHABLE, Reason.VISIT_TIME})
 
 
@@ -32,10 +32,10 @@ class RobotsLinkFilter:
     """Drops links that robots.txt refuses, if the robots.txt is in memory.
 
     Call it with links, for example in ``process_links`` of a
-    :class:`~scrapy.spiders.Rule`. It returns the links that are allowed, refused for
-    some time only, or to an origin whose robots.txt is not in memory. Without
-    ``RepMiddleware`` it returns all links. Where ``REP_PAGE_RULES`` is ``obey``,
-    it drops links that are ``nofollow``.
+    :class:`~scrapy.spiders.Rule`. It returns links that are allowed, links that are refused only
+    temporarily, and links to origins whose robots.txt is not in memory. Without
+    ``RepMiddleware``, it returns all links. If ``REP_PAGE_RULES`` is
+    ``obey``, it drops links that are ``nofollow``.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -85,7 +85,7 @@ class RepSitemapSpider(SitemapSpider):
                 yield Request(sitemap, self._parse_sitemap)
 
     def _usable(self, sitemaps: tuple[str, ...], robots_url: str) -> Iterator[str]:
-        """*sitemaps*, as a stranger wrote them, as URLs that can be asked for."""
+        """The untrusted *sitemaps* as absolute URLs, without those that cannot be requested."""
         for sitemap in sitemaps:
             try:
                 url = urljoin(robots_url, sitemap)
@@ -96,7 +96,7 @@ class RepSitemapSpider(SitemapSpider):
                 yield url
             else:
                 logger.warning(
-                    "%(robots)s names a sitemap that is not a URL: %(sitemap)s",
+                    "A sitemap of %(robots)s is ignored because it is not an HTTP URL: %(sitemap)s",
                     {"robots": printable(robots_url), "sitemap": printable(sitemap)},
                     extra={"spider": self},
                 )

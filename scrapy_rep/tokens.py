@@ -1,4 +1,4 @@
-"""Whom a request is made as: the product tokens that choose its group."""
+"""The product tokens of a request, which choose the group that applies to it."""
 
 from __future__ import annotations
 
@@ -27,26 +27,25 @@ AGENT_TOKENS = "robots_agent_tokens"
 class AgentTokens:
     """The product tokens of one spider's requests, in order of preference.
 
-    From the first of these that is set: request meta ``robots_agent_tokens``,
-    spider attribute ``robots_agent_tokens``, ``REP_AGENT_TOKENS``,
-    ``ROBOTSTXT_USER_AGENT``, and the User-Agent that will be sent: the
-    request's, that of DEFAULT_REQUEST_HEADERS, the spider's ``user_agent``,
-    ``USER_AGENT``. Without any, only the group for everyone is about us.
+    The first of these that is set counts: request meta ``robots_agent_tokens``, spider attribute
+    ``robots_agent_tokens``, ``REP_AGENT_TOKENS``, ``ROBOTSTXT_USER_AGENT``, and the User-Agent
+    that is sent (header of the request, DEFAULT_REQUEST_HEADERS, ``user_agent`` of the spider,
+    ``USER_AGENT``). Without any, only the ``*`` group applies.
     """
 
     def __init__(self, settings: RepSettings, spider: Spider | None) -> None:
-        # What was declared; None where the User-Agent tells.
+        # The configured tokens; None if the User-Agent header determines them.
         self._declared: tuple[str, ...] | None = _of_spider(spider) or settings.agent_tokens or None
         if self._declared is None and settings.robotstxt_user_agent:
             self._declared = _of_user_agent(settings.robotstxt_user_agent)
         self._header = header_sent_by_default(settings, spider)
         self._sent_by_default = _of_user_agent(self._header)
-        # Counts before that, but is not sent.
+        # It has precedence over the header, but is not sent.
         self._named = settings.robotstxt_user_agent
         self._spider = spider
 
     def warn(self) -> None:
-        """Say so in the log where servers cannot tell from the User-Agent who we are."""
+        """Log a warning if the User-Agent does not contain our product token."""
         header = self._header
         mine = self._sent_by_default if self._declared is None else self._declared
         if not mine:
@@ -70,7 +69,7 @@ class AgentTokens:
     def of(self, request: Request) -> tuple[str, ...]:
         """The tokens for *request*.
 
-        Raises :exc:`ValueError` for a token in its meta that no group can name.
+        Raises :exc:`ValueError` for an invalid token in its meta.
         """
         if AGENT_TOKENS in request.meta:
             value = request.meta[AGENT_TOKENS]
@@ -88,7 +87,7 @@ class AgentTokens:
 
 
 def header_sent_by_default(settings: RepSettings, spider: Spider | None) -> str:
-    """The User-Agent of requests that bring none; empty where none is sent."""
+    """The User-Agent of requests without this header; empty if none is sent."""
     header = (
         settings.default_user_agent or getattr(spider, "user_agent", None) or settings.user_agent
     )

@@ -1,1 +1,1 @@
-"""Requests that wait, and the concurrency that they release meanwhile."""
+"""Held requests, and the concurrency that they release."""

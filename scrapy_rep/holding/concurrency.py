@@ -1,24 +1,24 @@
-"""The share of CONCURRENT_REQUESTS that held requests release, and reacquire before they go on.
+"""Held requests release their concurrency, and reacquire it before they continue.
 
-Scrapy counts a request from the moment when it leaves the scheduler. A request that waits
-for a robots.txt counts once, and the fetch that it waits for counts again: a few hosts that
-do not answer would stop a whole crawl. So a held request releases its concurrency: the
-downloader's limit is raised by one for it. Who may reacquire, and when:
+Scrapy counts a request as soon as it leaves the scheduler. A request that waits for a robots.txt
+counts once, and the fetch that it waits for counts again: a few hosts that do not answer could
+stop a whole crawl. So a held request releases its concurrency: the limit of the downloader is
+raised by one. The rules for reacquiring:
 
 - The limit has room, and the request would start at once in its download slot. In the queue
   of the slot, it would take concurrency from requests to other hosts.
 - Of each slot, the request with the highest priority goes first, and then the one that came
   first. Slots take turns.
-- While a held request could go on if there were room, the downloader gets no new request from
-  the scheduler: else, requests of one dead host that the scheduler hands out again and again
-  would take all that becomes free.
+- While a held request could continue if there were room, the downloader gets no new request from
+  the scheduler. Otherwise, requests of one dead host that the scheduler hands out again and again
+  would take all the room.
 - Requests with ``NO_CALLBACK``, such as those of media pipelines, need no room. A component
   makes them with ``engine.download_async``, and Scrapy starts those whatever its limit is.
-- If no request is in a download slot, one held request goes on although there is no room: all
+- If no request is in a download slot, one held request continues although there is no room: all
   active requests are in a middleware then, and may wait there for this one.
 
-Scrapy has no signal for the begin of a stop, and none for a request that leaves without having
-been sent. So as long as a request is held, there is a look at both every :data:`LOOK` seconds.
+Scrapy has no signal for the start of a stop, and none for a request that leaves without having
+been sent. So while a request is held, both are checked every :data:`LOOK` seconds.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-#: Seconds between two looks at what Scrapy has no signal for.
+#: Seconds between two checks of what Scrapy has no signal for.
 LOOK = 0.25
-# How many slots are looked at in one step; the others follow in the next one.
+# How many slots are checked in one step; the others follow in the next one.
 _SLOTS = 50
 
 
@@ -59,11 +59,11 @@ class State(Enum):
     ``close`` leads from each of them to COUNTED.
     """
 
-    #: The request counts against CONCURRENT_REQUESTS, as Scrapy counts it.
+    #: The request counts against CONCURRENT_REQUESTS, as usual in Scrapy.
     COUNTED = auto()
     #: It waits, and another request may be downloaded instead.
     RELEASED = auto()
-    #: It could go on, and waits until there is room.
+    #: It could continue, and waits until there is room.
     RETURNING = auto()
 
 
@@ -76,7 +76,7 @@ class Permit:
     def __init__(self, limit: ConcurrencyLimit, rank: tuple[int, int]) -> None:
         self.rank = rank
         self.state = State.COUNTED
-        #: While it is returning: the download slot of its request, and what that waits for.
+        #: While it is returning: the download slot of its request, and the event that it waits for.
         self.slot: str | None = None
         self.granted: Deferred[None] = Deferred()
         self._limit = limit
@@ -87,25 +87,25 @@ class Permit:
             self.enter(State.RELEASED)
 
     async def reacquire(self, request: Request) -> None:
-        """Return when *request* may go on, or when the crawl stops."""
+        """Return when *request* may continue, or when the crawl stops."""
         if self.state is State.RELEASED:
             await self._limit.reacquire(self, request)
 
     def close(self) -> None:
-        """The request is no longer held, whatever becomes of it."""
+        """The request is no longer held."""
         if self.state is State.RETURNING:
             # It was cancelled.
             self._limit.forget(self)
         self.enter(State.COUNTED)
 
     def enter(self, state: State) -> None:
-        """Go on to *state*."""
+        """Change to *state*."""
         was, self.state = self.state, state
         self._limit.change((was is State.COUNTED) - (state is State.COUNTED))
 
 
 class ConcurrencyLimit:
-    """The concurrency of one crawl, and who is to be told when the crawl stops.
+    """The concurrency limit of one crawl, with callbacks for when the crawl stops.
 
     Signals of Scrapy call :meth:`reached_downloader`, :meth:`left_downloader` and :meth:`grant`.
     """
@@ -113,16 +113,16 @@ class ConcurrencyLimit:
     def __init__(self, engine: Engine, call_later: Callable[..., Any] = call_later) -> None:
         self._engine = engine
         self._call_later = call_later
-        #: Permits that are not closed, and those that do not count.
+        #: The number of permits that are not closed, and of those that are released.
         self._open = 0
         self._released = 0
-        #: What is withheld from the downloader while held requests return.
+        #: The concurrency that is withheld from new requests while held requests return.
         self._withheld = 0
         #: Permits that are returning, by download slot and in order.
         self._returning: dict[str | None, list[Permit]] = {}
-        #: Requests in download slots, but for those of components.
+        #: Requests in download slots, without those of components.
         self._in_slots: set[Request] = set()
-        #: Whether a request was granted its concurrency and may not have come to its slot yet.
+        #: Whether a request was granted concurrency and may not have reached its slot yet.
         self._is_one_on_its_way = False
         self._is_looking = False
         self._on_look: list[Callable[[], None]] = []
@@ -131,7 +131,7 @@ class ConcurrencyLimit:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> ConcurrencyLimit:
-        """That of *crawler*."""
+        """The concurrency limit of *crawler*, connected to its signals."""
         limit = cls(Engine(crawler))
         connect = crawler.signals.connect
         connect(limit.reached_downloader, signals.request_reached_downloader)
@@ -143,12 +143,12 @@ class ConcurrencyLimit:
 
     @property
     def is_closing(self) -> bool:
-        """Whether the crawl is about to stop, and waits for requests under way."""
+        """Whether the crawl is about to stop and waits for its last requests."""
         return self._engine.is_closing
 
     @property
     def is_short(self) -> bool:
-        """Whether a held request could go on if there were room."""
+        """Whether a held request could continue if there were room."""
         return self._withheld > 0
 
     def on_look(self, callback: Callable[[], None]) -> None:
@@ -156,19 +156,16 @@ class ConcurrencyLimit:
         self._on_look.append(callback)
 
     def on_stop(self, callback: Callable[[], None]) -> None:
-        """Call *callback* when the crawl is about to stop.
-
-        Once more for each time that a request is held after that.
-        """
+        """Call *callback* when the crawl is about to stop, and again if requests are held later."""
         self._on_stop.append(callback)
 
     def on_shortage(self, callback: Callable[[], None]) -> None:
-        """Call *callback* when held requests could go on, and there is no room for them."""
+        """Call *callback* when held requests could continue, but there is no room."""
         self._on_shortage.append(callback)
 
     @contextmanager
     def permit(self, rank: tuple[int, int] = (0, 0)) -> Iterator[Permit]:
-        """For as long as a request is held."""
+        """A permit for a request that is held in this context."""
         self._open += 1
         self._look_later()
         permit = Permit(self, rank)
@@ -180,7 +177,7 @@ class ConcurrencyLimit:
 
     @contextmanager
     def released(self) -> Iterator[None]:
-        """For as long as a robots.txt fetch is with the downloader: it takes no concurrency."""
+        """A released permit, for a robots.txt fetch that the downloader has."""
         with self.permit() as permit:
             permit.release()
             yield
@@ -197,13 +194,13 @@ class ConcurrencyLimit:
         """*request* is no longer in a download slot."""
         self._in_slots.discard(request)
         if self._returning:
-            # It is active still, for a moment.
+            # It is still active for a moment.
             self._call_later(0, self.grant)
 
     # -- for permits -------------------------------------------------------------------
 
     def change(self, released: int) -> None:
-        """So many more requests have *released* their concurrency."""
+        """*released* more requests have released their concurrency."""
         self._released += released
         self._engine.raise_concurrency(released)
 
@@ -220,7 +217,7 @@ class ConcurrencyLimit:
         await maybe_deferred_to_future(permit.granted)
 
     def forget(self, permit: Permit) -> None:
-        """*permit* is not to be granted any more."""
+        """Do not grant *permit* any more."""
         # Requests may be withheld from the downloader for this one alone.
         self._withhold(0)
         self._returning[permit.slot].remove(permit)
@@ -229,7 +226,7 @@ class ConcurrencyLimit:
         self._call_later(0, self.grant)
 
     def grant(self) -> None:
-        """Let held requests go on for which there is room: one of each slot in turn."""
+        """Let held requests continue while there is room, one of each slot in turn."""
         if not self._returning:
             return
         self._withhold(0)
@@ -242,7 +239,7 @@ class ConcurrencyLimit:
             if self._engine.slot_is_free(slot):
                 self._is_one_on_its_way = True
                 granted.append(waiting.pop(0))
-                # Before there is another look at whether there is room.
+                # At once, because it counts for the next check of the room.
                 granted[-1].enter(State.COUNTED)
             if waiting:
                 # Behind the other slots.
@@ -254,21 +251,21 @@ class ConcurrencyLimit:
 
     @property
     def _total(self) -> int:
-        """The limit, raised by what is released; 0 for a downloader without a limit."""
+        """The limit including released concurrency; 0 for a downloader without a limit."""
         return self._engine.concurrency + self._withheld
 
     @property
     def _has_room(self) -> bool:
-        """Whether one more request may be active than those that have released nothing."""
-        # Both numbers contain what is released.
+        """Whether one more request may be active."""
+        # Both numbers include the requests that have released their concurrency.
         return not self._total or self._engine.active_count < self._total
 
     def _withhold_for_returning(self) -> None:
-        """Have new requests wait in the scheduler while held ones could go on."""
+        """Keep new requests in the scheduler while held ones could continue."""
         is_free = self._engine.slot_is_free
         if self._has_room or not any(map(is_free, islice(self._returning, _SLOTS))):
             return
-        # What is left is for the requests that are held: all of these are active.
+        # The rest is for the held requests, which are all active.
         self._withhold(self._total - self._released)
         for callback in self._on_shortage:
             callback()
@@ -292,14 +289,14 @@ class ConcurrencyLimit:
             self._stop()
             return
         self._look_later()
-        # It was dropped, answered by another middleware, or waits in one.
+        # The request was dropped or answered by another middleware, or waits in one.
         self._is_one_on_its_way = False
         self.grant()
         for callback in self._on_look:
             callback()
 
     def _stop(self) -> None:
-        # Or the crawl would end between two steps of a request that returns to the scheduler.
+        # Otherwise, the crawl could end while a request returns to the scheduler.
         self._engine.keep_open(LOOK)
         self._withhold(0)
         returning = [permit for waiting in self._returning.values() for permit in waiting]
@@ -313,6 +310,6 @@ class ConcurrencyLimit:
 
 def _go_on(granted: list[Permit]) -> None:
     for permit in granted:
-        # Else its request was just cancelled.
+        # If it was called, its request was just cancelled.
         if not permit.granted.called:
             permit.granted.callback(None)

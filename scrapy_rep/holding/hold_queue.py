@@ -1,18 +1,18 @@
-"""The one queue of requests that wait: for a policy, a turn, an outage to end, a site to open.
+"""The hold queue: requests that wait for a policy, a turn, the end of an outage, or a Visit-time.
 
-They wait here, not in the scheduler, which would hand them out again at once, and release
-their concurrency (see :mod:`scrapy_rep.holding.concurrency`). The queue holds REP_MAX_WAITING
-requests. An origin may have half of what the others leave of it, and :data:`PER_ORIGIN` at
-most: one dead host with a deep queue never uses all of it.
+They wait here because the scheduler would hand them out again at once, and they release their
+concurrency (see :mod:`scrapy_rep.holding.concurrency`). The queue holds REP_MAX_WAITING requests.
+An origin may use half of the space that other origins leave, and at most :data:`PER_ORIGIN`
+requests: so one dead host cannot fill the queue.
 
-The queue is ordered by priority, then by arrival: so requests go on that could go on at the
-same time. Where it is full, a request with a higher priority displaces the last one. What is
-displaced, and what does not find room, goes back to the scheduler, one lower in priority.
-Handed out again while there still is no room, a request is held for a moment outside of the
-queue, so that nobody spins; shorter if a request of the queue needs its concurrency.
+The queue is ordered by priority, then by arrival; requests continue in this order. If the queue
+is full, a request with a higher priority displaces the last one. Displaced requests, and those
+that find no room, return to the scheduler with a priority that is lower by one. If such a request
+comes again and there is still no room, it is held for a moment outside the queue. That prevents a
+busy loop. It is shorter if a request of the queue needs the concurrency.
 
-When the crawl stops, all go back to the scheduler, which stores them with the
-others: on disk, with ``JOBDIR``.
+When the crawl stops, all held requests return to the scheduler, which stores them with the others:
+on disk, with ``JOBDIR``.
 """
 
 from __future__ import annotations
@@ -48,16 +48,16 @@ logger = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
 
-#: How many requests are held for one origin. Each makes every round of the garbage collector
-#: longer, and a round stops everybody: with 2,500, a quarter of a second.
+#: The most held requests of one origin. Each makes garbage collection longer, which stops the whole
+#: crawl: with 2,500 requests, for a quarter of a second.
 PER_ORIGIN = 256
-# Seconds for which a request is held that does not find room, and was tried before.
+# Seconds for which a request is held that comes again and finds no room.
 _BRIEFLY = 0.25
-# How many of these release their concurrency. Schedulers hand out requests for a dead host
-# again and again, among the others: a few of them must not take concurrency from these.
+# How many of these release their concurrency. Schedulers hand out requests for a dead host again
+# and again, and a few of them must not take concurrency from other requests.
 _BRIEF_RELEASES = 16
-# A request waits for so many seconds before a line in the log says so, and so many lie between
-# two such lines: nobody is to take a crawl that waits for a dead one.
+# Seconds until the first log line about a held request, and between two such lines. They show that
+# the crawl is waiting and has not stopped.
 _FIRST_LINE = 10.0
 _NEXT_LINE = 60.0
 
@@ -67,7 +67,7 @@ class MustLeave(Exception):
 
 
 class HeldRequest:
-    """A request that waits since then. *permit* has its rank in the order of the queue."""
+    """A request held since the time *since*. *permit* has its rank in the order of the queue."""
 
     def __init__(self, queue: HoldQueue, origin: Origin, permit: Permit, since: float) -> None:
         self.origin = origin
@@ -75,14 +75,14 @@ class HeldRequest:
         self.since = since
         #: Whether its concurrency is released while it waits.
         self.releases = True
-        #: It waits each time for so many seconds at most, and must leave then.
+        #: The most seconds for which it waits at a time; then it must leave.
         self.longest_wait = inf
-        #: Fires when it goes on; ``None`` if it does not wait.
+        #: Fires when it continues; ``None`` if it does not wait.
         self.woken: Deferred[None] | None = None
         self._queue = queue
 
     async def wait(self, event: Deferred[_T]) -> _T:
-        """What *event* brings. It is cancelled if the request must leave before that.
+        """Wait for the result of *event*, which is cancelled if the request must leave before.
 
         *event* fails only with :exc:`~scrapy_rep.CrawlStopping`. Raises :exc:`MustLeave`.
         """
@@ -101,13 +101,13 @@ class HeldRequest:
         return brought[0]
 
     async def sleep(self, seconds: float) -> None:
-        """Wait for so many *seconds*. Raises :exc:`MustLeave`."""
+        """Wait *seconds*. Raises :exc:`MustLeave`."""
         await self._wait(seconds)
         if self.longest_wait < inf:
             raise MustLeave
 
     def leave(self) -> None:
-        """Have the request go back to where it came from."""
+        """Make the request return to the scheduler or the component it came from."""
         self.longest_wait = 0.0
         self._wake()
 
@@ -155,12 +155,12 @@ class HoldQueue:
         self._crawler = crawler
         self._size = size
         self._arrivals = numbers()
-        #: The queue in the order of arrival, and the part of each origin.
+        #: The queue in the order of arrival, and the requests of each origin.
         self._queue: dict[HeldRequest, None] = {}
         self._of_origin: dict[Origin, set[HeldRequest]] = {}
-        #: Those that found no room in it, and wait all the same.
+        #: Requests that found no room in the queue and wait outside it.
         self._outside: set[HeldRequest] = set()
-        #: Those that are woken: a heap.
+        #: A heap of the requests that are about to continue.
         self._resuming: list[tuple[tuple[int, int], Deferred[None]]] = []
         limit.on_stop(lambda: _make_leave([*self._queue, *self._outside]))
         limit.on_shortage(lambda: _make_leave([e for e in self._outside if e.longest_wait < inf]))
@@ -168,7 +168,7 @@ class HoldQueue:
 
     @contextmanager
     def hold(self, origin: Origin, request: Request, arrival: Arrival) -> Iterator[HeldRequest]:
-        """For as long as *request*, to *origin*, is held."""
+        """Hold *request*, to *origin*, in this context."""
         with self.limit.permit((-request.priority, next(self._arrivals))) as permit:
             held = HeldRequest(self, origin, permit, self._clock())
             if self._has_room(held) or self._displace_for(held):
@@ -181,28 +181,28 @@ class HoldQueue:
                 self._exit(held)
 
     def give_back(self, request: Request) -> Request:
-        """*request* as the scheduler is to have it: to keep it, or to hand it out later."""
+        """A copy of *request* to return to the scheduler."""
         count(self._crawler, "robotstxt/given_back_count")
         return self.returns.give_back(request, behind=not self.limit.is_closing)
 
     def resume(self, rank: tuple[int, int], woken: Deferred[None]) -> None:
-        """Fire *woken*: in the order of ranks, and one in each step of the loop.
+        """Fire *woken* in the order of ranks, one in each iteration of the event loop.
 
-        All requests that have waited for one robots.txt may be refused at once. Each takes
-        a millisecond or two, and nobody else would go on meanwhile.
+        All requests that wait for one robots.txt may be refused at the same time. Each takes one
+        or two milliseconds, which would block everything else.
         """
         if not self._resuming:
             self.call_later(0, self._resume)
         heappush(self._resuming, (rank, woken))
 
     def _resume(self) -> None:
-        # A stop is not to take a step for each request.
+        # When the crawl stops, all continue in one step.
         number = len(self._resuming) if self.limit.is_closing else 1
         resuming = [heappop(self._resuming)[1] for _ in range(number)]
         if self._resuming:
             self.call_later(0, self._resume)
         for woken in resuming:
-            # Else its request was cancelled.
+            # If it was called, its request was cancelled.
             if not woken.called:
                 woken.callback(None)
 
@@ -213,7 +213,7 @@ class HoldQueue:
         return of_origin < min(PER_ORIGIN, self._size - len(self._queue))
 
     def _displace_for(self, held: HeldRequest) -> bool:
-        """Whether *held* has a higher priority than the last one, which leaves for it."""
+        """Displace the last request if *held* has a higher priority; whether it did."""
         others = self._of_origin.get(held.origin, self._queue)
         last = max(others, key=attrgetter("permit.rank"))
         if last.permit.rank[0] <= held.permit.rank[0] or last.woken is None:
@@ -239,8 +239,8 @@ class HoldQueue:
 
     def _keep_outside(self, held: HeldRequest, arrival: Arrival) -> None:
         if arrival is Arrival.FROM_COMPONENT:
-            # The component would ask again at once. Its concurrency is not released: that
-            # keeps the crawl from asking for more than can wait.
+            # The component would repeat it at once. Its concurrency is not released, so the crawl
+            # does not start more requests than can be held.
             held.releases = False
         else:
             held.longest_wait = 0.0 if arrival is Arrival.FIRST else _BRIEFLY
@@ -248,14 +248,14 @@ class HoldQueue:
         self._outside.add(held)
 
     def _tell(self) -> None:
-        """Write the line about the request that has waited for longest, if it is time to."""
+        """Log the number of held requests and the longest wait, if a line is due."""
         now = self._clock()
         longest = next(iter(self._queue), None)
         if longest is None or now < max(self._next_line, longest.since + _FIRST_LINE):
             return
         self._next_line = now + _NEXT_LINE
         logger.info(
-            "Requests held for a robots.txt or their turn: %(requests)d "
+            "Requests held for a robots.txt or a delay: %(requests)d "
             "(origins: %(origins)d; longest: %(seconds).0f s, %(slowest)s)",
             {
                 "requests": len(self._queue),

@@ -1,6 +1,6 @@
-"""Requests that go back to the scheduler, and come again.
+"""Requests that return to the scheduler, which hands them out again later.
 
-In the meta of a request is written what it was before, so that it survives a stop with
+The original priority and ``dont_filter`` of a request are in its meta, so they survive a stop with
 ``JOBDIR``, a scheduler in Redis and a crash.
 """
 
@@ -15,38 +15,38 @@ from scrapy import Request, signals
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-#: Request meta: ``dont_filter`` and priority as they were before a request went back to the
-#: scheduler, and since when (seconds since the epoch) it has been held.
+#: Request meta keys: the original ``dont_filter`` and priority of a returned request, and the time
+#: (seconds since the epoch) since which it has been held.
 RETURNED = "rep_returned"
 HELD_SINCE = "rep_held_since"
 
 
 class Arrival(Enum):
-    """How a request has come to the middleware."""
+    """Where a request at the middleware comes from."""
 
+    #: It was not returned before.
     FIRST = auto()
-    #: It went back to the scheduler, which has handed it out again.
+    #: It was returned to the scheduler, which has handed it out again.
     FROM_SCHEDULER = auto()
-    #: It went back to a component that asks the engine itself, such as a media pipeline, and
-    #: asks again at once.
+    #: It was returned to a component that uses the engine directly, such as a media pipeline, and
+    #: that repeats it at once.
     FROM_COMPONENT = auto()
 
 
 class Returns:
-    """The requests of one crawl that went back."""
+    """The returned requests of one crawl."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        #: Those that no scheduler has taken.
+        #: Requests that no scheduler has accepted.
         self._given_back: WeakSet[Request] = WeakSet()
 
     def give_back(self, request: Request, *, behind: bool) -> Request:
-        """*request* as it goes back to the scheduler, which must not take it for a duplicate.
+        """A copy of *request* to return to the scheduler, which must not drop it as a duplicate.
 
-        *behind* others of its priority, one lower, as Scrapy sends back what it tries again;
-        or where it was among them.
+        With *behind*, its priority is one lower, as for Scrapy's retries.
         """
-        # Not from the start: most crawls give nothing back. Again and again is as once.
+        # Connected here because most crawls return no request. Repeated calls have no effect.
         self._crawler.signals.connect(self._scheduled, signals.request_scheduled)
         meta = {**request.meta, RETURNED: [request.dont_filter, request.priority]}
         priority = request.priority - behind
@@ -55,7 +55,7 @@ class Returns:
         return request
 
     def arrival(self, request: Request) -> Arrival:
-        """How *request* has come; it is as it was before it was given back."""
+        """Where *request* comes from. Its ``dont_filter`` and priority are restored."""
         if RETURNED not in request.meta:
             return Arrival.FIRST
         request.dont_filter, request.priority = request.meta.pop(RETURNED)

@@ -115,7 +115,7 @@ class Feed:
         self._file = None
         self._log(
             logging.ERROR,
-            "%(uri)s cannot be written (%(error)s). The crawl goes on without it",
+            "Cannot write the feed %(uri)s (%(error)s). The crawl continues without it.",
             error=printable(f"{type(error).__name__}: {error}"),
         )
 

@@ -75,8 +75,8 @@ class PolicyLog:
         assert outage is not None
         self._log(
             logging.WARNING if is_new else logging.DEBUG,
-            "Cannot reach %(url)s (%(detail)s). %(so)s until the next attempt, with the first "
-            "request after %(delay).0f s.",
+            "Cannot reach %(url)s (%(detail)s). %(so)s. Will retry on the next request after "
+            "%(delay).0f s.",
             policy.origin,
             detail=outage.result.detail,
             so=self._consequence(policy),
@@ -96,8 +96,8 @@ class PolicyLog:
             now = self._clock()
             self._log(
                 logging.WARNING,
-                "Could not reach %(url)s %(age).0f s ago (%(detail)s). %(so)s until the next "
-                "attempt, with the first request after %(left).0f s.",
+                "Could not reach %(url)s %(age).0f s ago (%(detail)s). %(so)s. Will retry on the "
+                "next request after %(left).0f s.",
                 policy.origin,
                 age=now - policy.fetched_at,
                 detail=policy.detail,

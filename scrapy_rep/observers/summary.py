@@ -142,9 +142,11 @@ class Summary(Observer):
     def _log(self) -> None:
         if not self._latest and not self._reasons:
             return
-        summary = "\n".join(self._lines())
-        extra = {"spider": self._crawler.spider}
-        logger.info("robots.txt summary:\n%(summary)s", {"summary": summary}, extra=extra)
+        logger.info(
+            "robots.txt summary:\n%(summary)s",
+            {"summary": "\n".join(self._lines())},
+            extra={"spider": self._crawler.spider},
+        )
 
     def _lines(self) -> Iterator[str]:
         outcomes = self._earlier + Counter(self._latest.values())
@@ -158,7 +160,7 @@ class Summary(Observer):
         ranked = self._ranked()[:_TOP]
         if ranked:
             exact = f" (counts are up to {self._excess:,} too high)" if self._excess else ""
-            yield f"refused most by{exact}:"
+            yield f"origins with most refusals{exact}:"
         for origin, refusals in ranked:
             text, times = refusals.most_frequent
             by = f": {text}" if times == refusals.count else f", {times:,} of them by {text}"

@@ -139,7 +139,7 @@ class CheckedRules:
         try:
             return RobotsTxt.parse(self._body, self._chain.dialect, max_size=len(self._body))
         except Exception as error:
-            self._report_failure(RepRobotParser, error, "reading it")
+            self._report_failure(RepRobotParser, error, "parsing it")
             return None
 
     @property
@@ -163,33 +163,33 @@ class CheckedRules:
     def _read_with(self, parser: type[RobotParser]) -> ExternalRules | None:
         if cost := too_costly(self._body):
             count(self._chain.crawler, "robotstxt/too_costly_count")
-            message = "%(parser)s does not get %(url)s: %(cost)s. The next parser is used."
+            message = "%(parser)s skipped %(url)s: %(cost)s. The next parser is used."
             self._warn(message, parser, cost=cost)
             return None
         crawler, dialect = self._chain.crawler, self._chain.dialect
         try:
             return ExternalRules.parse(parser, crawler, self._body, dialect)
         except Exception as error:
-            self._report_failure(parser, error, "reading it")
+            self._report_failure(parser, error, "parsing it")
             return None
 
     def _hand_over(self, error: Exception, about: str, agents: Agents) -> None:
         """Go on with the next parser. The last one raises nothing, so this ends."""
         names = agents if isinstance(agents, str) else ", ".join(agents)
-        self._report_failure(self._parser, error, f"asked about {about} for {names or EVERYONE}")
+        self._report_failure(self._parser, error, f"checking {about} for {names or EVERYONE}")
         self._rules = self._next()
 
-    def _report_failure(self, parser: type[RobotParser], error: Exception, asked: str) -> None:
+    def _report_failure(self, parser: type[RobotParser], error: Exception, task: str) -> None:
         count(self._chain.crawler, f"robotstxt/parser_error_count/{global_object_name(parser)}")
         self._warn(
-            "%(parser)s failed on %(url)s (%(error)s) when %(asked)s. The next parser is used; "
-            "without one, all pages of this origin are refused. Please report this to the "
+            "%(parser)s failed on %(url)s (%(error)s) while %(task)s. The next parser is used. "
+            "If there is none, all pages of this origin are refused. Please report this to the "
             "parser's authors, with the file (%(size)d bytes, SHA-256 %(digest)s), REP_DIALECT "
             "(%(dialect)s) and versions (%(versions)s).",
             parser,
             error,
             error=printable(f"{type(error).__name__}: {error}"),
-            asked=printable(asked),
+            task=printable(task),
             size=len(self._body),
             digest=sha256(self._body).hexdigest(),
             dialect=self._chain.dialect.name,

@@ -33,7 +33,7 @@ def too_costly(body: bytes) -> str | None:
     """Why *body* must not go to a parser that is not ours; ``None`` where it may."""
     if cost_of(body) <= MAX_COST:
         return None
-    return f"reading it would cost more than {MAX_COST:,} bytes' worth"
+    return f"its estimated parsing cost is above {MAX_COST:,}"
 
 
 def cost_of(body: bytes) -> int:

@@ -1,9 +1,8 @@
-"""One current policy per origin: in memory, from the store, or fetched, once however many ask.
+"""The policy cache: one current policy per origin, from memory, the store or a fetch.
 
-:mod:`.states` says in which states an origin can be, and decides what comes next. Here may
-live: who waits, and the one *lookup* per origin that asks the store and the server. Here may
-not live: the decisions, how an entry is read (:mod:`.reader`), what is kept in memory
-(:mod:`.memory`), and what is logged.
+Each origin has at most one *lookup* at a time, which reads the store and fetches if necessary.
+All requests for the origin wait for it. :mod:`.states` has the states of an origin and decides
+the next step, :mod:`.reader` turns a cache entry into a policy, :mod:`.memory` bounds the memory.
 """
 
 from __future__ import annotations
@@ -48,44 +47,44 @@ if TYPE_CHECKING:
 
     from scrapy_rep.settings import RepSettings
 
-# At the end of a crawl, how often there is a look at what is under way, and the
-# seconds between two looks.
+# At the end of a crawl: how often to check whether lookups are still under way, and the seconds
+# between two checks.
 _LOOKS_AT_END = 20
 _LOOK = 0.05
 
 
 def steady(clock: Callable[[], float] = time.time) -> Callable[[], float]:
-    """*clock*, seconds since the epoch, but never going back.
+    """A clock like *clock*, in seconds since the epoch, that never goes back.
 
-    It goes on with the processor's clock where somebody sets the other one
-    back, or a policy would be used for as much longer.
+    If *clock* is set back, time continues with the monotonic clock. Otherwise, a policy would be
+    used for too long.
     """
     monotonic = time.monotonic
     offset = clock() - monotonic()
 
     def now() -> float:
-        # Every request asks, and max() would take as long as all of this.
-        told, least = clock(), offset + monotonic()
-        return told if told > least else least  # noqa: FURB136
+        # Called for every request: max() would double its time.
+        time, least = clock(), offset + monotonic()
+        return time if time > least else least  # noqa: FURB136
 
     return now
 
 
 @dataclass(slots=True)
 class _Lookup:
-    """The one task that finds out about an origin."""
+    """The task that gets the policy of one origin."""
 
-    #: The request that has started it, unless that does not wait.
+    #: The request that started it; ``None`` if that request does not wait.
     first: Deferred[Policy] | None
     #: All requests that wait for it.
     waiting: list[Deferred[Policy]]
     #: ``LOADING`` or ``FETCHING``.
     state: State = State.LOADING
-    #: Only so that it is not garbage.
+    #: A reference, so that the task is not garbage-collected.
     task: Deferred[None] | None = None
 
     def take_waiting(self) -> list[Deferred[Policy]]:
-        """Those that wait, who then wait no longer."""
+        """Return the waiting requests and remove them."""
         waiting, self.waiting = self.waiting, []
         return waiting
 
@@ -93,8 +92,8 @@ class _Lookup:
 class PolicyCache:
     """The policies of one crawl.
 
-    *clock* gives seconds since the epoch, and does not go back. *observers* are told what is
-    learned. By default, *fetcher* fetches through the crawl's engine, and *store* is that of
+    *clock* returns seconds since the epoch and never goes back. *observers* receive each new
+    policy. By default, *fetcher* uses the engine of the crawl, and *store* is configured by
     *settings*.
     """
 
@@ -136,11 +135,11 @@ class PolicyCache:
     # -- for requests -----------------------------------------------------------------
 
     def peek(self, url: str) -> Policy | None:
-        """The policy for *url*, where it is in memory, may be used, and is quick to find."""
+        """The policy for *url* if it is in memory, valid and quick to find, else ``None``."""
         end = url.find("/", 8)
         key = url[:end]
         policy = self._by_key.get(key)
-        # Without a slash, the key is short of one character.
+        # Without a slash, the key would lack the last character.
         if policy is None or end < 0 or policy.until <= self._clock():
             return None
         self._by_key.move_to_end(key)
@@ -152,9 +151,9 @@ class PolicyCache:
         return state_of(self._current(origin), lookup.state if lookup else None)
 
     def usable(self, origin: Origin, asking: Request) -> Policy | None:
-        """The policy of *origin* in memory, if it may still be used.
+        """The policy of *origin* in memory, if it is still valid.
 
-        Where it is time to, it is revalidated in the background on behalf of *asking*.
+        If it is due, it is revalidated in the background on behalf of the request *asking*.
         """
         policy = self._current(origin)
         is_due = policy is not None and policy.due
@@ -163,7 +162,7 @@ class PolicyCache:
         return policy
 
     def get(self, origin: Origin, asking: Request) -> Deferred[Policy]:
-        """The policy of *origin*, fetched on behalf of *asking* where none can be used.
+        """The policy of *origin*. If there is no valid one, it is fetched on behalf of *asking*.
 
         Fails only with :exc:`~scrapy_rep.CrawlStopping`.
         """
@@ -179,11 +178,11 @@ class PolicyCache:
         return first
 
     async def revalidate(self, origin: Origin, asking: Request) -> Policy:
-        """The policy of *origin*, fetched now on behalf of *asking*, whatever is known.
+        """Fetch the robots.txt of *origin* now, on behalf of *asking*, and return the policy.
 
-        Conditionally, where a copy is known; when this returns, the store has the
-        outcome, if it can be kept. Where a lookup of *origin* is under way, the
-        policy that it brings. Raises only :exc:`~scrapy_rep.CrawlStopping`.
+        The request is conditional if a response is stored. The result is in the store when this
+        returns, unless the store fails. If a lookup of *origin* is already under way, its policy
+        is returned. Raises only :exc:`~scrapy_rep.CrawlStopping`.
         """
         if origin in self._lookups:
             return await maybe_deferred_to_future(self._join(origin))
@@ -195,7 +194,7 @@ class PolicyCache:
         return await maybe_deferred_to_future(first)
 
     def _current(self, origin: Origin) -> Policy | None:
-        """The policy in memory, if it may be used now."""
+        """The policy in memory, if it is valid now."""
         policy = self._memory.get(origin)
         if policy is None or policy.until > self._clock():
             return policy
@@ -205,7 +204,7 @@ class PolicyCache:
         return policy
 
     def _join(self, origin: Origin) -> Deferred[Policy]:
-        """What the lookup of *origin* that is under way brings."""
+        """Wait for the lookup of *origin* that is under way."""
         mine: Deferred[Policy] = Deferred()
         self._lookups[origin].waiting.append(mine)
         return mine
@@ -213,10 +212,10 @@ class PolicyCache:
     # -- lookups ----------------------------------------------------------------------
 
     def _start(self, origin: Origin, asking: Request, first: Deferred[Policy] | None) -> None:
-        """Start the lookup of *origin*, for which *first* waits, if it is not ``None``."""
+        """Start the lookup of *origin*. *first* waits for it, if it is not ``None``."""
         lookup = _Lookup(first, [] if first is None else [first])
         self._lookups[origin] = lookup
-        # A task of its own: the request that asked first may be cancelled.
+        # A separate task, because the request that started it may be cancelled.
         lookup.task = deferred_from_coro(self._look_up(origin, self._find_out(origin, asking)))
 
     async def _look_up(self, origin: Origin, finding_out: Coroutine[Any, Any, Policy]) -> None:
@@ -225,20 +224,20 @@ class PolicyCache:
         try:
             policy = await finding_out
         except CrawlStopping as stopping:
-            # The requests that wait have learned nothing by it.
+            # There is no policy for the waiting requests.
             for waiter in lookup.take_waiting():
                 waiter.errback(stopping)
         except Exception:
-            # Nothing in there raises. If it does, nothing is allowed by it.
+            # A bug. It must not allow anything.
             self._log.on_bug(origin)
         finally:
-            # However it ends, no request is left waiting.
+            # In any case, no request may wait forever.
             if policy is not None or lookup.waiting:
                 self._serve(policy or self._reader.refusing(origin))
             del self._lookups[origin]
 
     async def _find_out(self, origin: Origin, asking: Request) -> Policy:
-        """What holds for *origin*: by the store if it can tell, else by a fetch."""
+        """The policy of *origin* from the store, or from a fetch if the store has no valid one."""
         waits = 0
         while True:
             entry = self._newer(origin, await self._store.read(origin), asking)
@@ -264,13 +263,13 @@ class PolicyCache:
             waits += 1
 
     async def _fetch_anyway(self, origin: Origin, asking: Request) -> Policy:
-        """What holds for *origin* by a fetch, even if somebody else is fetching it."""
+        """The policy of *origin* from a fetch, even if another worker is fetching it."""
         claim = await self._store.claim(origin, self._lease_seconds)
         entry = self._newer(origin, claim.entry, asking)
         return await self._fetch(origin, entry, asking, claim.lease)
 
     def _stored(self, policy: Policy, *, briefly: bool = False) -> Policy:
-        """*policy*, which the store knew; *briefly* while somebody else fetches it again."""
+        """Use *policy* from the store; *briefly* if another worker is revalidating it."""
         if briefly:
             until = self._clock() + self._settings.fetch_timeout
             policy = replace(policy, until=min(policy.until, until), due=False)
@@ -282,9 +281,9 @@ class PolicyCache:
     def _newer(
         self, origin: Origin, entry: CacheEntry | None, asking: Request
     ) -> CacheEntry | None:
-        """What is known of *origin*: *entry*, the store's, or that in memory if it is newer.
+        """The newer one of *entry*, which is from the store, and the entry in memory.
 
-        What was sent to another User-Agent and varies by it is not known.
+        A response that varies by User-Agent is not used if it was sent to another one.
         """
         entry = shared_with(entry, user_agent_of(asking) or self._user_agent)
         policy = self._memory.get(origin)
@@ -307,7 +306,7 @@ class PolicyCache:
             entry = update(known, origin, result, access, now, conditional=conditional)
             entry = remember(known, entry, self._settings.history)
             self._observers.on_fetch(result, access, known, entry, now)
-            # As it was when the answer came: the requests that waited for it may use it.
+            # Evaluated at the time of the response, so the waiting requests may use it.
             policy = await self._reader.read(entry, asking, now) or self._reader.refusing(origin)
         except Exception:
             if lease is not None:
@@ -318,7 +317,7 @@ class PolicyCache:
         self._tell(policy, result, now - started)
         coalesced = sum(waiter is not lookup.first for waiter in lookup.waiting)
         count(self._crawler, f"{origin.stats}/coalesced_count", coalesced)
-        # The requests that wait need not wait for the store.
+        # The waiting requests do not need to wait for the store.
         self._serve(policy)
         await self._store.write(entry, lease)
         return policy
@@ -329,7 +328,7 @@ class PolicyCache:
             self._observers.on_policy(policy, result, seconds)
 
     def _serve(self, policy: Policy) -> None:
-        """Keep *policy*, and hand it to all requests that wait for it."""
+        """Put *policy* into memory and return it to all requests that wait for it."""
         self._memory.put(policy)
         for waiter in self._lookups[policy.origin].take_waiting():
             waiter.callback(policy)
@@ -337,13 +336,12 @@ class PolicyCache:
     # -- the end ----------------------------------------------------------------------
 
     def _stop(self) -> None:
-        # No lookup starts or goes on to a fetch any more: the engine would refuse, which
-        # is not an outage.
+        # No new lookups and fetches: the engine would refuse them, and that is not an outage.
         self._is_stopped = True
 
     async def _close(self) -> None:
         self._stop()
-        # What has been fetched is still written.
+        # Fetches that have ended are still written to the store.
         for _ in range(_LOOKS_AT_END):
             if not self._lookups:
                 break

@@ -1,8 +1,7 @@
-"""Content-Encoding undone within a limit.
+"""Decodes Content-Encoding up to a limit.
 
-Scrapy's HttpCompressionMiddleware undoes it whole, and drops a body that grows
-over DOWNLOAD_MAXSIZE. A robots.txt needs the opposite: the first bytes of
-whatever comes, and no more memory than they take.
+Scrapy's HttpCompressionMiddleware decodes a body completely, and drops one that is larger than
+DOWNLOAD_MAXSIZE. Of a robots.txt, the first bytes are needed in any case, in bounded memory.
 """
 
 from __future__ import annotations
@@ -15,14 +14,13 @@ from scrapy_rep.policies.errors import FetchFailed
 
 
 def decompress(body: bytes, encodings: Sequence[str], limit: int, *, cut: bool) -> bytes:
-    """At most *limit* bytes of what *body* is without *encodings*.
+    """The first *limit* bytes of *body* after *encodings* are decoded.
 
-    *encodings* are those of the Content-Encoding header, in its order. *cut*
-    says that *body* is only the start of what was sent. Raises
-    :exc:`FetchFailed` where it cannot be undone.
+    *encodings* are the values of the Content-Encoding header, in its order. *cut* says that *body*
+    is only the start of the response. Raises :exc:`FetchFailed` if it cannot be decoded.
     """
     if not body:
-        # Nothing is nothing in every encoding; servers label it all the same.
+        # An empty body is not encoded, even if the server says so.
         return body
     for encoding in reversed(encodings):
         name = encoding.strip().lower()
@@ -35,17 +33,17 @@ def decompress(body: bytes, encodings: Sequence[str], limit: int, *, cut: bool) 
             body, complete = decode(body, limit)
         except Exception as error:
             # zlib.error, brotli.error, ZstdError, ImportError: each has its own.
-            raise FetchFailed(f"cannot undo Content-Encoding {name!r}: {error}") from error
+            raise FetchFailed(f"cannot decode Content-Encoding {name!r}: {error}") from error
         if not complete and not cut and len(body) < limit:
-            raise FetchFailed(f"the body ends before its Content-Encoding {name!r} does")
+            raise FetchFailed(f"the body is incomplete (Content-Encoding {name!r})")
     return body
 
 
 def _gunzip(data: bytes, limit: int) -> tuple[bytes, bool]:
     decoded = bytearray()
     complete = False
-    # RFC 1952 §2.2: a gzip file is one or more members; what follows the last
-    # one (zeros, often) is nobody's.
+    # RFC 1952 §2.2: a gzip file is one or more members. Bytes after the last one, often zeros,
+    # are ignored.
     for _ in range(_MAX_GZIP_MEMBERS):
         member = zlib.decompressobj(16 + zlib.MAX_WBITS)
         decoded += member.decompress(data, limit - len(decoded))
@@ -54,8 +52,8 @@ def _gunzip(data: bytes, limit: int) -> tuple[bytes, bool]:
         if not data.startswith(b"\x1f\x8b") or len(decoded) >= limit:
             break
     else:
-        # What is in the others may refuse something.
-        raise ValueError(f"more than {_MAX_GZIP_MEMBERS} members")
+        # The other members may contain rules that refuse something.
+        raise ValueError(f"more than {_MAX_GZIP_MEMBERS} gzip members")
     return bytes(decoded), complete
 
 
@@ -90,12 +88,11 @@ def _unzstd(data: bytes, limit: int) -> tuple[bytes, bool]:
     return stream.decompress(data, limit), stream.eof
 
 
-# More than anybody has; each costs time, however little is in it.
+# More than any real file has. Each member costs time, even an empty one.
 _MAX_GZIP_MEMBERS = 100
 
-# Brotli and Zstandard come with Scrapy where it understands them itself. All
-# are asked for by nobody: the request says "identity". Some servers answer with
-# what they have on disk all the same.
+# The request accepts only "identity", but some servers send the compressed file that they have on
+# disk. The packages for Brotli and Zstandard are installed if Scrapy itself uses them.
 _DECODERS: dict[str, Callable[[bytes, int], tuple[bytes, bool]]] = {
     "gzip": _gunzip,
     "x-gzip": _gunzip,
@@ -104,5 +101,5 @@ _DECODERS: dict[str, Callable[[bytes, int], tuple[bytes, bool]]] = {
     "zstd": _unzstd,
 }
 
-# Values that say nothing about compression; charsets stray into this header.
+# Values that are not compressions. Some servers send charsets in this header.
 _NONE = frozenset({"", "identity", "none", "binary", "utf-8", "utf8", "iso-8859-1", "us-ascii"})

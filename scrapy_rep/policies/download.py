@@ -1,14 +1,10 @@
-"""The requests for one robots.txt, through the crawler's engine.
+"""The download of one robots.txt through the engine, with limits of size, time and number.
 
-Here may live: what bounds them (their size, time and number), and the signals of Scrapy that
-tell about them. Here may not live: where redirects lead, and what an answer means.
+It always uses ``engine.download_async``, so proxies, handlers, stats and throttling keep working.
+Every middleware sees the requests, but none can change their meaning or exceed their time.
 
-Through ``engine.download_async`` and never around it: proxies, handlers, stats and throttling
-keep working. Every middleware sees the requests; none may change what they mean, nor make
-them last longer than their time.
-
-Fetches take no concurrency from pages (:mod:`scrapy_rep.holding.concurrency`), and go before
-them in the queue of their download slot.
+Fetches take no concurrency from pages (:mod:`scrapy_rep.holding.concurrency`), and are first in
+the queue of their download slot. Redirects are the matter of :mod:`.fetcher`.
 """
 
 from __future__ import annotations
@@ -38,24 +34,23 @@ if TYPE_CHECKING:
     from scrapy_rep.rep.parsing.urls import Origin
     from scrapy_rep.settings import RepSettings
 
-#: Requests for one hop: middlewares that repeat a request are allowed so many in all.
+#: The most requests for one hop, including those that middlewares repeat.
 MAX_REQUESTS = 5
 
-# Where the signals of the engine find the download that a request is for.
+# Meta key: the download that a request belongs to.
 _DOWNLOAD = "rep_download"
-# Seconds between looks at whether a request has left its slot's queue.
+# Seconds between two checks whether a request has left the queue of its slot.
 _QUEUE_POLL = 0.25
-# Seconds after which a handler gives up what nobody waits for any more.
+# Seconds after our own timeout at which the handler gives up too.
 _HANDLER_GRACE = 1.0
 
 
 class Download:
     """The download of the robots.txt of *origin*: a request for each hop, one at a time.
 
-    Cut at REP_MAX_SIZE bytes, given up after REP_FETCH_TIMEOUT seconds. Time in the queue of a
-    download slot, or before a throttle, does not count: with a DOWNLOAD_DELAY of 20 s, a host
-    would be unreachable for no fault of its own. Whatever else happens while a hop is under way
-    counts.
+    It is cut at REP_MAX_SIZE bytes and fails after REP_FETCH_TIMEOUT seconds. Time in the queue of
+    a download slot or in a throttle does not count: otherwise, with a DOWNLOAD_DELAY of 20 s, every
+    host would be unreachable. All other time counts.
     """
 
     def __init__(
@@ -74,8 +69,8 @@ class Download:
         self._left = self._seconds = settings.fetch_timeout
         self._counted_since: float | None = None
         self._timer: CallLaterResult | None = None
-        # From when the downloader has it until it leaves: never longer than it counts
-        # there, or a page too many could be asked for in between.
+        # Held exactly as long as the downloader counts the request. If it were held longer, one
+        # page too many could be requested.
         self._permit = ExitStack()
         #: Why it was given up.
         self._given_up: Exception | None = None
@@ -92,7 +87,7 @@ class Download:
     async def run(self, request: Request) -> Response:
         """Download *request*, for the next hop.
 
-        Raises what the engine raises, or what :meth:`give_up` is told.
+        Raises the exceptions of the engine, or the one passed to :meth:`give_up`.
         """
         if self._given_up is not None:
             raise self._given_up
@@ -100,7 +95,7 @@ class Download:
         self._outcome = Deferred()
         self._admitted = self._sent = 0
         request.meta[_DOWNLOAD] = self
-        # Later than ours, so that one of the two decides, whatever the handler.
+        # Later than our timeout, so that ours decides with every handler.
         request.meta["download_timeout"] = self.seconds_left + _HANDLER_GRACE
         self.start_clock()
         self._engine = deferred_from_coro(self._crawler.engine.download_async(request))
@@ -112,7 +107,7 @@ class Download:
             self.stop_clock()
 
     def give_up(self, why: Exception) -> None:
-        """Wait no longer, but have :meth:`run` raise *why*."""
+        """Stop waiting, and let :meth:`run` raise *why*."""
         self._given_up = why
         self._permit.close()
         self._finish(Failure(why))  # type: ignore[no-untyped-call]
@@ -127,12 +122,12 @@ class Download:
 
     @property
     def seconds_left(self) -> float:
-        """The seconds that are left; not above 0 when the time is over."""
+        """The remaining seconds; 0 or less after the timeout."""
         since = self._counted_since
         return self._left if since is None else self._left - (self._clock() - since)
 
     def start_clock(self) -> None:
-        """Count time from now on."""
+        """Start to count time."""
         self.stop_clock()
         if not self._outcome.called:
             self._counted_since = self._clock()
@@ -140,14 +135,14 @@ class Download:
             self._timer = call_later(max(self._left, 0.0), self.give_up, expired)
 
     def stop_clock(self) -> None:
-        """Count no time until the clock is started again."""
+        """Stop to count time, until :meth:`start_clock`."""
         self._left, self._counted_since = self.seconds_left, None
         if self._timer is not None:
             self._timer.cancel()
 
     @contextmanager
     def clock_stopped(self) -> Iterator[None]:
-        """While a request waits for its turn: no time counts."""
+        """Do not count time in this context, while a request waits for its turn."""
         self.stop_clock()
         try:
             yield
@@ -157,21 +152,23 @@ class Download:
     # -- what happens to its requests -----------------------------------------------
 
     def admit(self) -> None:
-        """Our middleware has got a request for this hop, the first one or a repeated one.
+        """Called for each request that reaches our middleware, the first one and repeated ones.
 
         Raises :exc:`~scrapy.exceptions.IgnoreRequest` if it must not be sent.
         """
         self._admitted += 1
         self._check_number(self._admitted)
         if self._given_up is not None:
-            raise IgnoreRequest("this robots.txt fetch is over")
+            raise IgnoreRequest("the robots.txt fetch has ended")
 
     def _check_number(self, requests: int) -> None:
         if requests > MAX_REQUESTS and self._given_up is None:
-            self.give_up(FetchFailed(f"a middleware repeats it after {MAX_REQUESTS} requests"))
+            self.give_up(
+                FetchFailed(f"a middleware repeats the request more than {MAX_REQUESTS - 1} times")
+            )
 
     def on_queued(self, request: Request) -> None:
-        """*request* has been put into the queue of its download slot."""
+        """Called when *request* is in the queue of its download slot."""
         self._received = 0
         self.is_cut = False
         self.encoding = b""
@@ -189,23 +186,23 @@ class Download:
         self._timer = call_later(0, self._look_whether_queued, request)
 
     def _look_whether_queued(self, request: Request) -> None:
-        # Before the pages of its host, which may wait for it, or for hours.
+        # In front of the pages of its host: these may wait for it, and the queue may take hours.
         if Engine(self._crawler).move_to_front(request):
             self._timer = call_later(_QUEUE_POLL, self._look_whether_queued, request)
         else:
             self.start_clock()
 
     def on_left_downloader(self) -> None:
-        """Its request is about to be over."""
+        """Called when its request leaves the downloader."""
         self._permit.close()
-        # It may never have been sent.
+        # It may have left without having been sent.
         self.start_clock()
 
     def on_bytes(self, count: int) -> None:
-        """*count* more bytes of the body are there.
+        """Called when *count* more bytes of the body have arrived.
 
-        Raises :exc:`~scrapy.exceptions.StopDownload` when they are enough, or
-        nobody waits for them any more.
+        Raises :exc:`~scrapy.exceptions.StopDownload` if they are enough, or the download was
+        given up.
         """
         if self._given_up is not None:
             raise StopDownload(fail=True)
@@ -215,10 +212,10 @@ class Download:
             raise StopDownload(fail=False)
 
     def on_response(self, response: Response) -> None:
-        """*response* is there, and no middleware has seen it yet.
+        """Called with *response* before any middleware.
 
-        HttpCompressionMiddleware undoes what this header says without a limit
-        that would leave us a body; without the header, it leaves it to us.
+        HttpCompressionMiddleware would decode the body, and drop it if it is too large. So the
+        header is removed, and the body is decoded here.
         """
         self.encoding = b",".join(response.headers.getlist("Content-Encoding"))
         response.headers.pop("Content-Encoding", None)
@@ -228,12 +225,12 @@ class Download:
 
 
 def download_of(request: Request) -> Download | None:
-    """The download that *request* is for, if it is one of ours for a robots.txt."""
+    """The download that *request* belongs to; ``None`` if it is not a robots.txt request."""
     return request.meta.get(_DOWNLOAD)
 
 
 def connect_downloads(manager: SignalManager) -> None:
-    """Have downloads be told by the signals of *manager*."""
+    """Connect the signals of *manager* to the downloads."""
     manager.connect(_request_reached_downloader, signals.request_reached_downloader)
     manager.connect(_request_left_downloader, signals.request_left_downloader)
     manager.connect(_bytes_received, signals.bytes_received)

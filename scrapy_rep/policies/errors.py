@@ -1,30 +1,29 @@
-"""What went wrong in a fetch, for people: the exception, and who raised it."""
+"""Descriptions of failed fetches: the exception, and the code that raised it."""
 
 from __future__ import annotations
 
 import sys
 import traceback
 
-# Code between us and whoever raised: an exception from there is about the network.
+# An exception that only this code was involved in is about the network.
 _OURS = frozenset({"scrapy_rep", "scrapy", "twisted"}) | sys.stdlib_module_names
 
 
 class FetchFailed(Exception):
-    """A bound of ours ended a fetch, or its answer cannot be read. The text is for people."""
+    """A limit ended a fetch, or its response cannot be read. The text is for logs."""
 
 
 def describe(error: Exception) -> str:
-    """*error* and, if code of a project or of another package raised it, where that is."""
+    """*error* as text, with its location if code of a project or another package raised it."""
     place = raised_in(error)
     where = f" (in {place})" if place else ""
     return f"{type(error).__name__}{where}: {_message(error)}"
 
 
 def raised_in(error: Exception) -> str | None:
-    """The module and line of the code that called what raised *error*.
+    """The first module and line in the traceback that belong neither to Scrapy nor to us.
 
-    The first that is neither Scrapy's nor ours, such as a downloader middleware; ``None`` if
-    there is none, as for most errors of the network.
+    For example, a downloader middleware. ``None`` if there is none, as for most network errors.
     """
     for frame, line in traceback.walk_tb(error.__traceback__):
         module = str(frame.f_globals.get("__name__", ""))
@@ -34,7 +33,7 @@ def raised_in(error: Exception) -> str | None:
 
 
 def _message(error: Exception) -> str:
-    """What *error* says. Of several at once, Twisted would show how Python writes them."""
+    """The message of *error*. For several errors at once, Twisted would show only their repr."""
     failures = getattr(error.__cause__ or error, "reasons", ())
     said = "; ".join(f"{type(each.value).__name__}: {each.value}" for each in failures)
     return said or str(error)

@@ -1,8 +1,8 @@
-"""How many robots.txt fetches run at once.
+"""Limits how many robots.txt fetches run at the same time.
 
-As many as CONCURRENT_REQUESTS says, as long as they are answered soon. A fetch that is not
-only waits for its server, costs next to nothing, and lets the next one start, up to
-REP_MAX_FETCHES in all: hosts that hang do not keep the others waiting.
+CONCURRENT_REQUESTS fetches run at once. A slow fetch only waits for its server and costs almost
+nothing, so it lets the next one start, up to REP_MAX_FETCHES in total. So hosts that do not answer
+do not block the others.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import DeferredSemaphore
 
-# A fetch that takes longer than this, in seconds, is slow.
+# A fetch that takes more seconds than this is slow.
 _SOON = 0.25
 
 
 class FetchLimiter:
-    """Lets *at_once* fetches run that are not slow, and *in_all* with the slow ones."""
+    """Allows *at_once* fetches that are not slow, and *in_all* including the slow ones."""
 
     def __init__(self, at_once: int, in_all: int) -> None:
-        # CONCURRENT_REQUESTS = 0, or less, is no limit.
+        # CONCURRENT_REQUESTS = 0, or less, means no limit.
         self._at_once = DeferredSemaphore(at_once if at_once > 0 else in_all)
         self._in_all = DeferredSemaphore(in_all)
 
     @asynccontextmanager
     async def acquire(self) -> AsyncIterator[None]:
-        """For as long as a fetch takes; the fetch that comes first runs first."""
+        """Wait until a fetch may run; use it around the fetch. First come, first served."""
         with ExitStack() as running, ExitStack() as quick:
             await maybe_deferred_to_future(self._in_all.acquire())
             running.callback(self._in_all.release)

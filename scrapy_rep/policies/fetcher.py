@@ -1,8 +1,8 @@
-"""A whole robots.txt fetch: its redirects, and how it ended.
+"""Fetches a robots.txt and follows its redirects.
 
-Redirects are followed here, which counts them and asks nothing but http and https, within one
-budget of time for all hops. Here may not live: one download (:mod:`.download`), the decision
-about the next hop (:mod:`.redirects`), what the result means.
+Redirects are followed here, not by Scrapy, to count them, to allow only http and https, and to use
+one timeout for all hops. :mod:`.download` does one download, :mod:`.redirects` decides about the
+next hop.
 """
 
 from __future__ import annotations
@@ -38,25 +38,25 @@ if TYPE_CHECKING:
     from scrapy_rep.observers.policy_log import PolicyLog
     from scrapy_rep.settings import RepSettings
 
-#: Bytes of Content-Encoding that are read.
+#: A longer Content-Encoding header is an error.
 MAX_ENCODING = 1024
 
-# Meta keys that say who we are to a server.
+# Meta keys with credentials for a server.
 _CREDENTIALS = ("http_user", "http_pass", "ftp_user", "ftp_password")
 
-# What holds for every request for a robots.txt, whatever the page's says.
+# The meta of every robots.txt request. It overrides the meta of the page's request.
 _META: dict[str, Any] = {
     "dont_obey_robotstxt": True,
     # The allowed domains are about pages.
     "allow_offsite": True,
     # Redirects are followed here.
     "dont_redirect": True,
-    # The policy cache asks again, when it is time.
+    # The policy cache retries, after REP_RETRY_DELAY.
     "dont_retry": True,
     "dont_merge_cookies": True,
-    # Scrapy's HTTP cache keeps outages, too, and by default for good.
+    # Scrapy's HTTP cache stores errors too, by default forever.
     "dont_cache": True,
-    # Noticed in _body(), where it matters.
+    # _body() checks this.
     "download_fail_on_dataloss": False,
     # No limit here: over DOWNLOAD_MAXSIZE, the whole body is dropped.
     "download_maxsize": 0,
@@ -87,7 +87,7 @@ class RobotsTxtFetcher:
         connect_downloads(crawler.signals)
 
     def _spider_opened(self) -> None:
-        # Before this, there are no download handlers to ask.
+        # Before this signal, there are no download handlers.
         in_all = Engine(self._crawler).widen_pools(self._settings.max_fetches)
         self._limiter = FetchLimiter(self._settings.concurrent_requests, in_all)
 
@@ -98,10 +98,10 @@ class RobotsTxtFetcher:
     async def fetch(
         self, origin: Origin, asking: Request, known: CacheEntry | None = None
     ) -> FetchResult:
-        """The robots.txt of *origin*, on behalf of the request *asking*.
+        """Fetch the robots.txt of *origin* on behalf of the request *asking*.
 
-        Conditionally, if *known* is a copy that can be confirmed. Whatever goes wrong is a
-        result, too. Raises only :exc:`~scrapy_rep.CrawlStopping`.
+        The request is conditional if *known* has a response that can be revalidated. A failure is
+        a result too. Raises only :exc:`~scrapy_rep.CrawlStopping`.
         """
         download = Download(self._crawler, self._concurrency, self._settings, origin)
         try:
@@ -119,7 +119,7 @@ class RobotsTxtFetcher:
             self._downloads.discard(download)
 
     def _failed(self, origin: Origin, error: Exception) -> str:
-        """Count and log *error*, with which a fetch ended; what to tell people of it."""
+        """Count and log *error*, which ended a fetch, and return its description."""
         if isinstance(error, FetchFailed):
             return printable(str(error))
         if not isinstance(error, IgnoreRequest):
@@ -131,7 +131,7 @@ class RobotsTxtFetcher:
     async def _follow(
         self, download: Download, origin: Origin, asking: Request, known: CacheEntry | None
     ) -> FetchResult:
-        """Ask, and ask where a redirect leads, and so on (RFC 9309 §2.3.1.2)."""
+        """Request the robots.txt and follow its redirects (RFC 9309 §2.3.1.2)."""
         urls = [origin.robots_url]
         via: list[Headers] = []
         while True:
@@ -171,17 +171,17 @@ class RobotsTxtFetcher:
             urls.append(redirect.url)
 
     def _body(self, response: Response, download: Download) -> tuple[bytes, bool]:
-        """The body as far as it is read, and whether there was more of it."""
-        # RFC 9309 §2.3.1.3, §2.3.1.4: of other answers, the status says all;
-        # that their body is broken changes nothing.
+        """The body up to REP_MAX_SIZE, and whether it was longer."""
+        # RFC 9309 §2.3.1.3, §2.3.1.4: for other responses, only the status counts, even if their
+        # body is broken.
         if not 200 <= response.status < 300:
             return b"", False
         if "dataloss" in response.flags:
-            raise FetchFailed("the connection ended before the body did")
+            raise FetchFailed("the connection closed before the end of the body")
         if len(download.encoding) > MAX_ENCODING:
-            raise FetchFailed(f"its Content-Encoding has more than {MAX_ENCODING} bytes")
+            raise FetchFailed(f"the Content-Encoding header has more than {MAX_ENCODING} bytes")
         encodings = download.encoding.decode("latin-1").split(",")
-        # One byte more than is read of it says that there is more.
+        # One byte more shows whether the body is longer.
         limit = self._settings.max_size + 1
         body = decompress(response.body, encodings, limit, cut=download.is_cut)[:limit]
         return body, download.is_cut or len(body) == limit
@@ -191,8 +191,8 @@ class RobotsTxtFetcher:
     ) -> Request:
         """The request for one hop.
 
-        Built fresh each time: Scrapy writes into meta what is true of one host
-        only, such as the download slot.
+        It is new for each hop, because Scrapy writes values for one host into the meta, such as
+        the download slot.
         """
         meta: dict[str, Any] = {
             key: asking.meta[key] for key in self._settings.fetch_meta_keys if key in asking.meta
@@ -203,14 +203,14 @@ class RobotsTxtFetcher:
         # Compression saves nothing on files of this size, and can be a bomb.
         headers: dict[str, Any] = {"Accept-Encoding": "identity"}
         if known is not None and known.copy is not None and known.copy.result.url == url:
-            # Redirects on the way know no such file. As bytes: Scrapy would write what is not
-            # ASCII in UTF-8.
+            # Only for the URL of the file, not for redirects. As bytes, because Scrapy would
+            # encode text as UTF-8.
             headers |= {name: value.encode("latin-1") for name, value in validators(known)}
         if user_agent := asking.headers.get("User-Agent"):
             headers["User-Agent"] = user_agent
         if "_auth_proxy" in asking.meta and "proxy" in meta:
-            # HttpProxyMiddleware has been at a request that is tried again,
-            # and moved the proxy's credentials here.
+            # The request is a retry: HttpProxyMiddleware has moved the credentials for the proxy
+            # here.
             meta["_auth_proxy"] = asking.meta["_auth_proxy"]
             headers["Proxy-Authorization"] = asking.headers.get("Proxy-Authorization")
         headers |= self._settings.fetch_headers
@@ -218,5 +218,5 @@ class RobotsTxtFetcher:
 
 
 def user_agent_of(request: Request) -> str:
-    """The User-Agent that *request* brings: once it was sent, the one that it was sent with."""
+    """The User-Agent header of *request*; after it was sent, the one that was sent."""
     return (request.headers.get("User-Agent") or b"").decode("utf-8", "replace")

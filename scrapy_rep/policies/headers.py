@@ -1,7 +1,7 @@
-"""Which headers of an answer are kept: few, and of those a few kilobytes.
+"""The response headers that are stored: a few names, and at most a few kilobytes.
 
-A download handler may hand over megabytes of them. What does not fit is as if the server
-had not sent it, and never makes a copy live longer.
+A download handler may return megabytes of headers. Headers that do not fit are ignored, and can
+never extend the lifetime of a response.
 """
 
 from __future__ import annotations
@@ -11,44 +11,44 @@ from dataclasses import dataclass
 
 from scrapy_rep.rep.caching.freshness import KEPT_HEADERS
 
-#: Bytes of all headers together that are kept.
+#: The most bytes of headers that are stored.
 MAX_KEPT = 7 * 1024
-# What a line has beside its name and value: a colon, a space and an end.
+# The colon, the space and the line end of a header.
 _AROUND = 4
-#: Without this one, a redirect leads nowhere: it is read first.
+#: It is read first, because a redirect needs it.
 LOCATION = "location"
 _NAMES = (LOCATION, *sorted(KEPT_HEADERS))
 # RFC 9111 §4.2.1: "the most restrictive directive should be honored". It may be among
-# those that are not kept.
+# those that did not fit.
 _MOST_RESTRICTIVE = ("cache-control", "no-cache")
 
-#: The values of the header with a name, a line each.
+#: Returns the values of all headers with a name.
 Lines = Callable[[str], Iterable[bytes]]
 
 
 @dataclass(frozen=True, slots=True)
 class KeptHeaders:
-    """What is kept of the headers of one answer; names are in lower case.
+    """The stored headers of one response; names are in lower case.
 
-    *is_cut* says that some lines did not fit.
+    *is_cut* says that some headers did not fit.
     """
 
     fields: tuple[tuple[str, str], ...]
     is_cut: bool = False
 
     def first(self, name: str) -> str | None:
-        """The value of the first line with this *name*."""
+        """The value of the first header with this *name*."""
         return next((value for key, value in self.fields if key == name), None)
 
     @property
     def caching(self) -> tuple[tuple[str, str], ...]:
-        """Those that say for how long a copy may be used, and how to ask again."""
+        """The headers that determine the lifetime of a response and its revalidation."""
         fields = tuple(field for field in self.fields if field[0] in KEPT_HEADERS)
         return (*fields, _MOST_RESTRICTIVE) if self.is_cut else fields
 
 
 def keep(lines: Lines) -> KeptHeaders:
-    """Of the headers that are read here, in this order, the *lines* that fit in."""
+    """The headers of *lines* that are stored and fit, in the order of ``_NAMES``."""
     left = MAX_KEPT
     fields = []
     is_cut = False

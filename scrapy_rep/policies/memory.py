@@ -9,30 +9,30 @@ from scrapy_rep.rep.caching.access import FetchResult
 from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.policy import Policy
 
-#: Bytes that policies may take, by an estimate for each. What does not fit is in the store.
+#: The most bytes that policies may take, by estimate. Other policies are in the store only.
 MAX_BYTES = 20 * 2**20
-# Its objects.
+# Estimated bytes of the objects of a policy,
 _POLICY = 2_000
-# Those of a header: a pair of texts.
+# of the objects of a header,
 _HEADER = 200
-# A byte of a file that is parsed, with its share of the index over the rules.
+# and for each byte of a parsed file, with the index of its rules.
 _PARSED = 5
 
 
 class PolicyMemory:
-    """The policies used last: at most *max_origins*, and about *max_bytes* of memory."""
+    """The most recently used policies: at most *max_origins*, in about *max_bytes*."""
 
     def __init__(self, max_origins: int, max_bytes: int = MAX_BYTES) -> None:
         self._max_origins = max_origins
         self._max_bytes = max_bytes
-        #: By origin, as text: a URL begins with it, if nothing about the URL is unusual.
-        #: The one used last comes last. For reading only, by who has no time for :meth:`get`.
+        #: By origin as text, with which usual URLs start. The most recently used comes last.
+        #: Public for fast reads; :meth:`put` is the only way to add a policy.
         self.by_key: OrderedDict[str, Policy] = OrderedDict()
-        #: Bytes that all of them take.
+        #: The estimated bytes of all of them.
         self.taken = 0
 
     def get(self, origin: Origin) -> Policy | None:
-        """The policy of *origin*, which counts as a use of it."""
+        """The policy of *origin*. This counts as a use."""
         key = str(origin)
         policy = self.by_key.get(key)
         if policy is not None:
@@ -40,9 +40,9 @@ class PolicyMemory:
         return policy
 
     def put(self, policy: Policy) -> None:
-        """Keep *policy* in place of an earlier one of its origin.
+        """Store *policy* and replace an earlier one of its origin.
 
-        Those not used for longest go; the last one stays, whatever it takes.
+        The least recently used policies are removed. The last one stays, whatever its size.
         """
         key = str(policy.origin)
         before = self.by_key.pop(key, None)
@@ -58,7 +58,7 @@ class PolicyMemory:
 
 
 def bytes_of(policy: Policy) -> int:
-    """About how many bytes *policy* takes in memory: all that a server can make longer."""
+    """About how many bytes *policy* takes, including everything whose size a server controls."""
     entry = policy.entry
     per_byte = 1 if policy.rules is None else _PARSED
     taken = _POLICY + sum(map(len, entry.earlier))

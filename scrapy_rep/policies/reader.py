@@ -1,4 +1,4 @@
-"""From a cache entry, what fetches have told, to the policy that a crawl asks."""
+"""Turns cache entries, which are results of fetches, into policies of a crawl."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _ROBOTS_PARSED = getattr(signals, "robots_parsed", None)
 class PolicyReader:
     """Reads cache entries with the settings and the parsers of one crawl.
 
-    *clock* gives seconds since the epoch. A file whose rules are in *memory* is not read again.
+    *clock* returns seconds since the epoch. A file whose rules are in *memory* is not parsed again.
     """
 
     def __init__(
@@ -51,13 +51,13 @@ class PolicyReader:
         self._chain = ParserChain(crawler, settings)
 
     def access(self, result: FetchResult) -> Access:
-        """What *result* means to this crawl."""
+        """The access result of *result* in this crawl."""
         return access_result(result, self._settings.dialect, self._settings.status_overrides)
 
     async def read(
         self, entry: CacheEntry | None, asking: Request, now: float | None = None
     ) -> Policy | None:
-        """What *entry* lets the crawl do at *now*; ``None`` where a fetch must come first."""
+        """The policy by *entry* at the time *now*; ``None`` if a fetch is necessary first."""
         evaluation = self._evaluate(entry, now)
         rules: Rules | None = None
         if entry and evaluation.copy and evaluation.access is Access.SUCCESSFUL:
@@ -65,14 +65,14 @@ class PolicyReader:
         return self._policy(entry, evaluation, rules)
 
     def renewed(self, policy: Policy) -> Policy | None:
-        """What the entry of *policy* lets the crawl do now, without reading the file again."""
+        """The policy by the entry of *policy* now, without parsing the file again."""
         evaluation = self._evaluate(policy.entry)
         if evaluation.access is Access.SUCCESSFUL and policy.rules is None:
             return None
         return self._policy(policy.entry, evaluation, policy.rules)
 
     def refusing(self, origin: Origin) -> Policy:
-        """What holds where we have failed, not the server."""
+        """A policy that refuses everything, used after an error in this package."""
         failed = FetchResult(origin.robots_url, failure=Failure.NO_ANSWER, detail="internal error")
         now = self._clock()
         return Policy(

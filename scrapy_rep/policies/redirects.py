@@ -1,7 +1,6 @@
-"""Where a redirect leads, and whether to follow it (RFC 9309 §2.3.1.2).
+"""The target of a redirect, and whether to follow it (RFC 9309 §2.3.1.2).
 
-Here may live: the decision about the next hop, from an answer and the hops so far. Here may
-not live: requests and downloads.
+Pure functions of a response and the hops so far. They send no requests.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _SCHEMES = ("http", "https")
 
 @dataclass(frozen=True, slots=True)
 class Redirect:
-    """To *url*, which is asked next, unless there is a *failure*."""
+    """A redirect to *url*, which is requested next unless there is a *failure*."""
 
     url: str
     failure: Failure | None = None
@@ -30,10 +29,10 @@ class Redirect:
 def next_hop(
     status: int, location: str | None, hops: Sequence[str], max_redirects: int
 ) -> Redirect | None:
-    """What follows from an answer with *status* and *location*; ``None`` if it is the last.
+    """The redirect in a response with *status* and *location*; ``None`` if it is not a redirect.
 
-    *hops* are the URLs asked so far, the one that gave this answer at the end. *location* is
-    the header's value, its bytes as Latin-1.
+    *hops* are the URLs requested so far, the URL of this response last. *location* is the value of
+    the header, decoded as Latin-1.
     """
     url = _target(status, location, hops[-1])
     if url is None:
@@ -46,9 +45,9 @@ def next_hop(
 
 
 def _target(status: int, location: str | None, url: str) -> str | None:
-    """Where the answer to *url* redirects to; ``None`` where it does not.
+    """The URL to which the response for *url* redirects; ``None`` if it does not redirect.
 
-    Without userinfo and fragment. Any scheme, but if http or https, a URL that can be asked.
+    It has no userinfo and no fragment. An http or https URL is valid; other schemes are possible.
     """
     if status not in _REDIRECTS or not location:
         return None
@@ -64,15 +63,15 @@ def _target(status: int, location: str | None, url: str) -> str | None:
 
 
 def is_downgrade(url: str, origin: Origin) -> bool:
-    """Whether *url*, a hop of the robots.txt of *origin*, gives up its https."""
+    """Whether *url*, a hop of the robots.txt of *origin*, leaves https."""
     return origin.scheme == "https" and urlsplit(url).scheme != "https"
 
 
 def may_authenticate(url: str, origin: Origin, http_auth_domain: str | None) -> bool:
     """Whether a request for *url*, a hop of the robots.txt of *origin*, may have credentials.
 
-    Not for another origin, unless *http_auth_domain* says for which; and never in plain text
-    where the origin is https, whatever it says.
+    Another origin gets none, unless *http_auth_domain* is set. If the origin is https, they are
+    never sent in plain text.
     """
     if is_downgrade(url, origin):
         return False

@@ -1,7 +1,6 @@
-"""The states of an origin's policy, and what follows from each.
+"""The states of an origin's policy, and the next step from each, as pure functions.
 
-Here may live: pure functions that decide what the policy cache does next. Here may not live:
-clocks, stores, fetches, logging, and whoever waits.
+Clocks, stores, fetches, logging and waiting requests belong elsewhere.
 
     unknown ──asked──> loading ──lease──> fetching ──answer──> usable, or unreachable until t
        ^                  └──stored policy──────────────────────┘
@@ -9,8 +8,8 @@ clocks, stores, fetches, logging, and whoever waits.
 
     usable ──due──> revalidating ──answer──> usable
 
-A state is not stored. It follows from the policy in memory and from the *lookup*, the one
-task that finds out about an origin, so the two can never disagree with it.
+A state is not stored. It is derived from the policy in memory and from the *lookup*, the task that
+gets the policy of an origin, so it always agrees with both.
 """
 
 from __future__ import annotations
@@ -22,31 +21,31 @@ from scrapy_rep.rep.dialects import Access
 from scrapy_rep.rep.policy import Policy
 from scrapy_rep.stores.base import MAX_LEASE, Lease
 
-#: How often a lookup waits for somebody else's fetch before it fetches as well.
+#: How often a lookup waits for the fetch of another worker before it fetches too.
 MAX_WAITS = 3
 
 
 class State(Enum):
-    """Where an origin stands."""
+    """The state of an origin."""
 
-    #: No policy may be used, and no lookup is under way.
+    #: There is no valid policy, and no lookup is under way.
     UNKNOWN = "unknown"
-    #: The store is asked; requests wait.
+    #: The store is being read; requests wait.
     LOADING = "loading"
-    #: The server is asked; requests wait.
+    #: The robots.txt is being fetched; requests wait.
     FETCHING = "fetching"
-    #: A policy may be used.
+    #: There is a valid policy.
     USABLE = "usable"
-    #: A policy may be used while the store or the server is asked for a newer one.
+    #: There is a valid policy, and a lookup for a newer one is under way.
     REVALIDATING = "revalidating"
-    #: No policy is known until the next attempt; requests are refused or held.
+    #: The robots.txt is unreachable. Requests are refused or held until the next attempt.
     UNREACHABLE = "unreachable"
 
 
 def state_of(policy: Policy | None, lookup: State | None) -> State:
-    """The state of an origin whose policy that may be used is *policy*.
+    """The state of an origin with the valid *policy*, or ``None``.
 
-    *lookup* says what its lookup does: ``LOADING`` or ``FETCHING``; ``None`` without one.
+    *lookup* is the state of its lookup, ``LOADING`` or ``FETCHING``; ``None`` without a lookup.
     """
     if policy is None:
         return lookup or State.UNKNOWN
@@ -60,9 +59,9 @@ def state_of(policy: Policy | None, lookup: State | None) -> State:
 
 @dataclass(frozen=True, slots=True)
 class UseStored:
-    """Use *policy*. No fetch is needed, so give *release* back.
+    """Use *policy* without a fetch, and release the lease *release*.
 
-    *briefly*: only for as long as a fetch may take, because somebody else is fetching.
+    *briefly* means only for as long as a fetch may take, because another worker is fetching.
     """
 
     policy: Policy
@@ -72,23 +71,23 @@ class UseStored:
 
 @dataclass(frozen=True, slots=True)
 class FetchWith:
-    """Fetch with *lease*; ``None`` where somebody else holds it and does not get done."""
+    """Fetch with *lease*; ``None`` if another worker holds it for too long."""
 
     lease: Lease | None
 
 
 @dataclass(frozen=True, slots=True)
 class WaitForPeer:
-    """Wait until the fetch of somebody else is over, and look into the store again."""
+    """Wait for the fetch of another worker, then read the store again."""
 
 
 def after_claim(
     policy: Policy | None, lease: Lease | None, waits: int
 ) -> UseStored | FetchWith | WaitForPeer:
-    """What to do when a lease was asked for, and *lease* was granted or, if ``None``, not.
+    """The next step after a claim. *lease* is ``None`` if the claim was not granted.
 
-    *policy* is made of the newest entry, *waits* how often this lookup has waited for
-    somebody else.
+    *policy* is the one from the newest entry, *waits* how often this lookup has already waited
+    for another worker.
     """
     if policy is not None and not policy.due:
         return UseStored(policy, release=lease)
@@ -100,5 +99,5 @@ def after_claim(
 
 
 def lease_seconds(fetch_timeout: float) -> float:
-    """For how long to lease an origin: as long as a fetch may take, with its time in queues."""
+    """The length of a lease: as long as a fetch may take, including its time in queues."""
     return min(2 * fetch_timeout, MAX_LEASE)

@@ -1,9 +1,8 @@
 """The Robots Exclusion Protocol, sans I/O.
 
-Bytes and values in, values out: no file of this package uses a clock, a
-socket, a setting or a log, or imports more than the standard library. Each
-folder owns one part of the protocol, each file one rule of it. A folder imports
-only those above it in this list:
+Its functions turn bytes and values into values. They use no clock, socket,
+setting or log, and import only the standard library. Each folder implements one
+part of the protocol. A folder imports only folders above it in this list:
 
 ===============  ==============================================================
 ``text``         text from a site, made safe to show

@@ -1,7 +1,7 @@
-"""What to do with one request: the only place where that is decided.
+"""The decision about one request: admit, refuse, hold or fetch.
 
-Here may live: one pure function of a policy, the facts of a request and the time, and its
-four answers. Here may not live: clocks, waiting, and the length of a delay between requests.
+This is the only place where that is decided, by a pure function of a policy, a request and the
+time. Clocks, waiting and the length of delays between requests belong elsewhere.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from .rules.verdict import Reason, Verdict, origin_or_verdict
 class Why(Enum):
     """Why a request is held."""
 
-    #: The robots.txt of its origin is unreachable, and the dialect or REP_UNREACHABLE
-    #: say that requests wait for it.
+    #: The robots.txt of its origin is unreachable, and the dialect or REP_UNREACHABLE holds
+    #: requests until it is reachable.
     UNREACHABLE = "unreachable"
-    #: The site asks to be visited at another time of the day.
+    #: The site allows visits only at other times of the day.
     VISIT_TIME = "visit-time"
 
 
 @dataclass(frozen=True, slots=True)
 class CrawlTerms:
-    """The settings of a crawl, as far as they decide about a request.
+    """The settings of a crawl that affect decisions.
 
-    *max_wait* is in seconds: no request is held for longer, whatever for. With *until_open*,
-    a request outside of a site's Visit-time is held until the site opens; without, it is
-    refused. *dialect* says which URL is that of a robots.txt.
+    *max_wait* is the longest time, in seconds, for which a request is held. With *until_open*, a
+    request outside the Visit-time of a site is held until the site opens; without it, the
+    request is refused. *dialect* determines which URLs are robots.txt URLs.
     """
 
     dialect: Dialect = RFC9309
@@ -43,9 +43,10 @@ class CrawlTerms:
 
 @dataclass(frozen=True, slots=True)
 class RequestFacts:
-    """What counts of a request. *held_since* is in seconds since the epoch.
+    """The properties of a request that affect decisions.
 
-    *origin* is as :func:`~.verdict.origin_or_verdict` gives it for *url*.
+    *origin* is the result of :func:`~.verdict.origin_or_verdict` for *url*; *held_since* is in
+    seconds since the epoch.
     """
 
     url: str
@@ -55,13 +56,13 @@ class RequestFacts:
 
     @classmethod
     def of(cls, url: str, agents: Agents, held_since: float | None = None) -> RequestFacts:
-        """The same, with the origin that *url* has."""
+        """Create it with the origin of *url*."""
         return cls(url, agents, origin_or_verdict(url), held_since)
 
 
 @dataclass(frozen=True, slots=True)
 class Admit:
-    """Let the request go on; at a pace, if the site asks for a delay."""
+    """Let the request continue, after a delay if the site has one."""
 
     asks_for_delay: bool = False
 
@@ -79,13 +80,13 @@ class Hold:
 
     until: float
     why: Why
-    #: What the request comes to if it cannot be held.
+    #: The verdict if the request cannot be held.
     verdict: Verdict
 
 
 @dataclass(frozen=True, slots=True)
 class Fetch:
-    """Get the policy of the origin first, and decide again."""
+    """Get the policy of the origin first, then decide again."""
 
     origin: Origin
 
@@ -94,10 +95,10 @@ Decision: TypeAlias = Admit | Refuse | Hold | Fetch
 
 
 def decide(policy: Policy | None, request: RequestFacts, terms: CrawlTerms, now: float) -> Decision:
-    """What to do with *request* at time *now*, by the *policy* of its origin.
+    """Decide about *request* at time *now* by the *policy* of its origin.
 
-    *policy* is one that may be used now, ``None`` where none is known. Whether it has
-    expired is not asked here: one that was just fetched may be used once in any case.
+    *policy* is ``None`` if none is known. Its expiry is not checked here: a policy that was just
+    fetched may be used once, even if it has already expired.
     """
     if policy is None:
         return _decide_without_policy(request, terms)
@@ -119,10 +120,10 @@ def decide(policy: Policy | None, request: RequestFacts, terms: CrawlTerms, now:
 
 
 def verdict_now(policy: Policy, url: str, agents: Agents, terms: CrawlTerms, now: float) -> Verdict:
-    """What a request for *url* that *agents* make *now* comes to, by all that a crawl obeys.
+    """The verdict about a request for *url* by *agents* at time *now*.
 
-    A request that would be held until the site opens counts as allowed; one that would be
-    held while its origin is unreachable, as refused.
+    A request that would be held until the site opens counts as allowed. A request that would be
+    held because its origin is unreachable counts as refused.
     """
     decision = decide(policy, RequestFacts(url, agents, policy.origin), terms, now)
     if isinstance(decision, Refuse):

@@ -1,7 +1,6 @@
-"""What each specification says, as data.
+"""The specifications as data: one value for each point on which they differ.
 
-Here may live: one value per point on which specifications differ. Here may not live: code
-that acts on the values; the file that owns a point reads its value from the given dialect.
+The code that uses a value is in the file for that point, which reads it from the dialect.
 """
 
 from __future__ import annotations
@@ -26,13 +25,13 @@ class Access(Enum):
     UNAVAILABLE = "unavailable"
     #: §2.3.1.4 Unreachable: complete disallow, until it can be reached.
     UNREACHABLE = "unreachable"
-    #: The server's answer itself keeps crawlers out; not a result of RFC 9309,
-    #: but of other dialects and of ``REP_STATUS_OVERRIDES``.
+    #: The status itself forbids access. This result is not in RFC 9309, but in other dialects and
+    #: in ``REP_STATUS_OVERRIDES``.
     DISALLOWED = "disallowed"
 
 
 class WhenUnreachable(Enum):
-    """What happens to a request if the robots.txt of its origin is unreachable."""
+    """What to do with requests if the robots.txt is unreachable and not cached."""
 
     #: It is refused (RFC 9309 §2.3.1.4: "MUST assume complete disallow").
     DISALLOW = "disallow"
@@ -54,7 +53,7 @@ class Naming(Enum):
 
 
 class Precedence(Enum):
-    """Which of several rules that match decides."""
+    """Which rule decides if several match."""
 
     #: The one with the longest pattern; of equals, the one that allows.
     LONGEST = "longest"
@@ -63,13 +62,13 @@ class Precedence(Enum):
 
 
 class PathForm(Enum):
-    """How URLs and patterns are brought into the form that is compared."""
+    """How URLs and patterns are normalised before they are compared."""
 
-    #: RFC 9309 §2.2.2: percent-encoding made equal on both sides.
+    #: RFC 9309 §2.2.2: the same percent-encoding on both sides.
     CANONICAL = "canonical"
-    #: The draft of 1996, §3.2.2: all is decoded but ``%2F``.
+    #: The draft of 1996, §3.2.2: everything is decoded except ``%2F``.
     DECODED = "decoded"
-    #: The reference library: URLs as they come, patterns escaped one way.
+    #: The reference library: URLs are not changed, patterns are partly escaped.
     VERBATIM = "verbatim"
 
 
@@ -107,7 +106,7 @@ class Dialect:
     naming: Naming = Naming.TOKEN
     #: Product tokens may contain digits.
     digits_in_tokens: bool = True
-    #: A user-agent line without a name names the agent without a name, instead of nobody.
+    #: A user-agent line without a name applies to the agent without a name, not to no agent.
     empty_names: bool = False
 
     # groups.py
@@ -132,8 +131,8 @@ class Dialect:
     # access.py
     #: Statuses and their access result; the first that match count.
     statuses: tuple[tuple[Collection[int], Access], ...] = (_SUCCESSFUL, _CLIENT_ERRORS)
-    #: What all other statuses and a missing answer mean. §2.3.1.4: 500 to 599; and what the
-    #: standard leaves undefined (304 unasked, a redirect without Location) cannot allow anything.
+    #: The result for all other statuses and for no response. §2.3.1.4: 500 to 599. Cases that the
+    #: standard leaves open (304 without a condition, a redirect without Location) allow nothing.
     otherwise: Access = Access.UNREACHABLE
     #: How many redirects in a row are followed. §2.3.1.2: "at least five consecutive redirects",
     max_redirects: int = 5
@@ -142,23 +141,23 @@ class Dialect:
     when_unreachable: WhenUnreachable = WhenUnreachable.DISALLOW
 
     # freshness.py
-    #: The lifetime of a copy where HTTP headers do not give one. §2.4: "SHOULD NOT use the
+    #: The lifetime of a stored response if HTTP headers do not set one. §2.4: "SHOULD NOT use the
     #: cached version for more than 24 hours".
     lifetime: float = _DAY
-    #: The longest lifetime that headers can give, ``None`` for any.
+    #: The longest lifetime that headers can set, ``None`` for any.
     max_lifetime: float | None = _DAY
     #: HTTP cache headers count.
     cache_headers: bool = True
     #: A file outlives its lifetime while the robots.txt is unreachable, as §2.4 permits.
     stale_in_outage: bool = True
-    #: How long an origin without a copy stays unreachable before it counts as one without a
-    #: robots.txt. §2.3.1.4: "a reasonably long period of time (for example, 30 days)".
+    #: How long an origin is unreachable, without a stored response, before it counts as an origin
+    #: without a robots.txt. §2.3.1.4: "a reasonably long period of time (for example, 30 days)".
     grace: float = 30 * _DAY
 
 
 RFC9309 = Dialect("rfc9309")
 
-#: Google's open-source library, to the bit.
+#: Google's open-source library, with exactly the same results.
 GOOGLE = Dialect(
     "google",
     max_size=None,
@@ -174,7 +173,7 @@ GOOGLE = Dialect(
     empty_rules_match=True,
     # As Google documents its crawlers; the library does not fetch. "After 30 days", Google uses
     # "the last cached copy", and without one it "assumes that there are no crawl restrictions";
-    # here the copy is used before that, too.
+    # here the stored response is used before that, too.
     statuses=(_SUCCESSFUL, _TOO_MANY_REQUESTS, _CLIENT_ERRORS),
     max_lifetime=None,
 )
@@ -216,17 +215,17 @@ KOSTER1994 = Dialect(
     # "A case insensitive substring match of the name without version information is recommended."
     naming=Naming.SUBSTRING,
     blank_ends_group=True,
-    # "Unrecognised headers are ignored", and this is one.
+    # "Unrecognised headers are ignored": Allow is not defined there.
     allow_lines=False,
     # "any URL that starts with this value".
     wildcards=False,
     precedence=Precedence.FIRST,
     index_pages=False,
-    # It knows a file or none: "all robots will consider themselves welcome".
+    # There is either a file or none: "all robots will consider themselves welcome".
     statuses=(_SUCCESSFUL,),
     otherwise=Access.UNAVAILABLE,
     when_unreachable=WhenUnreachable.ALLOW,
-    # A copy is used for the crawl.
+    # A stored response is used for the whole crawl.
     lifetime=math.inf,
     max_lifetime=None,
     cache_headers=False,

@@ -29,11 +29,12 @@ class Rules(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What a crawl may do at an origin until the time *until*, in seconds since the epoch.
+    """The policy of *origin*, valid until the time *until*, in seconds since the epoch.
 
-    If *access* is successful, *rules* are set, and *robots*, the file as this package reads it.
-    *directives* are those that the crawl honours, if there are any. *copy* is the answer in the
-    cache entry *entry* that is in use, if any. *due* says that it is time to fetch again.
+    If *access* is successful, *rules* is set, and *robots* is the file as this package reads it.
+    *directives* contains the directives that the crawl honours, if the file has any. *copy* is
+    the stored response in *entry* that is in use, if any. *due* says that it is time to fetch
+    again.
     """
 
     origin: Origin
@@ -52,29 +53,29 @@ class Policy:
 
     @property
     def url(self) -> str:
-        """The URL of the last answer, after redirects."""
+        """The URL of the last response, after redirects."""
         return self._last.url
 
     @property
     def status(self) -> int | None:
-        """The HTTP status of the last answer, if there was one."""
+        """The HTTP status of the last response, ``None`` if there was no response."""
         return self._last.status
 
     @property
     def detail(self) -> str:
-        """Details of the last answer for people, safe to print."""
+        """Details of the last response or failure, as text that is safe to print."""
         return self._last.detail
 
     @property
     def fetched_at(self) -> float:
-        """When the copy in use was fetched or confirmed, or the last attempt was made."""
+        """When the response in use was fetched or confirmed; without one, the last attempt."""
         if self.copy is not None:
             return self.copy.confirmed_at
         return self.entry.outage.last_at if self.entry.outage else 0.0
 
     @property
     def unreachable_since(self) -> float | None:
-        """The time of the first attempt of the current outage, ``None`` if there is none."""
+        """The time of the first failed attempt of the current outage, ``None`` without one."""
         return self.entry.outage.since if self.entry.outage else None
 
     @property
@@ -88,11 +89,11 @@ class Policy:
         return self.robots.sitemaps if self.robots is not None else ()
 
     def crawl_delay(self, agents: Agents) -> float | None:
-        """The Crawl-delay for *agents* in seconds, as the file has it."""
+        """The Crawl-delay for *agents* in seconds, as written in the file."""
         return self.robots.crawl_delay(agents) if self.robots is not None else None
 
     def pace(self, agents: Agents) -> Pace:
-        """The honoured directives for *agents* about delays and times."""
+        """The delays and visit times for *agents* that the crawl honours."""
         return self.directives.pace(agents) if self.directives is not None else Pace()
 
     @property
@@ -118,7 +119,7 @@ class Policy:
         return Verdict(self._allows_all(), reason, None, (), self.origin, age, self.detail)
 
     def objection(self, url: str, agents: Agents, now: float) -> Verdict | None:
-        """The verdict against *url*, which the rules allow, by honoured directives."""
+        """The verdict if an honoured directive refuses *url*, which the rules allow."""
         if self.robots is None or self.directives is None or is_robots_txt(url, self.dialect):
             return None
         age = max(0.0, now - self.fetched_at)

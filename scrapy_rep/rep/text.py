@@ -1,7 +1,7 @@
 """Untrusted bytes as text for people.
 
-RFC 9309 §3: the content of a robots.txt is untrusted. What it holds may be
-shown, but never with power over a terminal, a log file or a page.
+RFC 9309 §3: the content of a robots.txt is untrusted. It may be shown, but must not
+control a terminal, a log file or a page.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from itertools import islice
 
 #: Longer values are cut when shown.
 MAX_SHOWN = 200
-#: How long what is shown can be: each character escaped, and a mark for the cut.
+#: The longest result of :func:`printable`: each character escaped, and a mark for the cut.
 MAX_PRINTED = len(r"\U0010ffff") * MAX_SHOWN + 1
 
 
 def listed(values: Collection[object], most: int = 10) -> str:
-    """*values* as :func:`printable`, with commas between them; of more than *most*, the first ones.
+    """The first *most* of *values*, made :func:`printable`, and the number of the others.
 
     >>> listed("abc", most=2)
     'a, b and 1 more'
@@ -27,9 +27,9 @@ def listed(values: Collection[object], most: int = 10) -> str:
 
 
 def printable(text: bytes | str, most: int | None = MAX_SHOWN) -> str:
-    """*text* on one line, with everything that is not printable escaped.
+    """*text* on one line, with all characters that are not printable escaped.
 
-    And cut after *most* characters of it, unless that is ``None``.
+    It is cut after *most* characters, unless that is ``None``.
 
     >>> printable(b"/caf\\xc3\\xa9\\x1b[2J")
     '/café\\\\x1b[2J'

@@ -127,8 +127,8 @@ def test_expanding(open_page: Open) -> None:
         "2 Disallow: /private/ refused 7",
         "3 Allow: /private/open allowed 1,200",
         "4",
-        '5 Disalow: /typo warning: The misspelling "Disalow" counts as Disallow here, not '
-        "everywhere.",
+        '5 Disalow: /typo warning: The misspelling "Disalow" is read as Disallow. Other crawlers '
+        "may ignore the line.",
     ]
     for text in (
         "last answer",

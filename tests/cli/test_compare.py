@@ -115,7 +115,9 @@ def test_a_file_that_would_take_too_long(capsys: pytest.CaptureFixture[str]) -> 
     Path("rules.txt").write_bytes(b"User-agent: a\n" * 5000 + b"Disallow: /\n" * 50)
     code, answers = compared(capsys, "--agent", "a", "/")
     assert code == 0
-    assert answers["/"]["protego"]["error"].startswith("not asked: reading it would cost more")
+    assert answers["/"]["protego"]["error"].startswith(
+        "not asked: its estimated parsing cost is above"
+    )
 
 
 def test_a_table(capsys: pytest.CaptureFixture[str]) -> None:

@@ -47,12 +47,11 @@ def test_line_by_line(capsys: pytest.CaptureFixture[str]) -> None:
         "  3  Disallow: /private*x  matches, 10 bytes, but with equal lengths Allow wins",
         "> 4  Allow: /private/x     decides: 10 bytes",
         "  5  Disalow: /typo        does not match",
-        '                           warning: The misspelling "Disalow" counts as Disallow here, '
-        "not everywhere.",
-        r"  6  \x1b[31mred           warning: Text that is not a field with a value: the line is "
-        "ignored.",
-        "                           warning: The line has control characters, which count like "
-        "others here, not everywhere.",
+        '                           warning: The misspelling "Disalow" is read as Disallow. Other '
+        "crawlers may ignore the line.",
+        r"  6  \x1b[31mred           warning: The line is not a field with a value. It is ignored.",
+        "                           warning: The line contains control characters. Other crawlers "
+        "may read it differently.",
         "  7",
         "  8  User-agent: Other",
         "  9  Disallow: /private    would match, 8 bytes, but is about others",
@@ -66,8 +65,8 @@ def test_the_first_match(capsys: pytest.CaptureFixture[str]) -> None:
         "  1  User-agent: *        about us",
         "> 2  Disallow: /private/  decides: first rule that matches",
         "  4  Allow: /private/x    matches, 10 bytes, but line 2 comes first",
-        "                          warning: This never decides: wherever it matches, line 2 "
-        "wins, which says the opposite.",
+        "                          warning: The rule never decides: wherever it matches, line 2 "
+        "wins with the opposite answer.",
         "  9  Disallow: /private   would match, 8 bytes, but is about others",
     ]
 
@@ -133,7 +132,7 @@ def test_live(servers: LoopbackServers, tmp_path: Path) -> None:
     done = robots(tmp_path, "explain", "--agent", "ExampleBot", f"{site.url}/a.pdf", *words)
     assert (done.returncode, done.stderr) == (0, "")
     # It knows no wildcards.
-    assert "because     allowed by another parser's reading" in done.stdout
+    assert "because     allowed by an external parser" in done.stdout
     assert "by ours     refused; the lines below explain this answer" in done.stdout
     assert "> 8  Disallow: /*.pdf$" in done.stdout
     assert f"{site.url}/robots.txt, status 200, fetched (0 s ago)" in done.stdout

@@ -39,7 +39,7 @@ def test_text(capsys: pytest.CaptureFixture[str]) -> None:
     # Notes are nothing to fail for.
     assert run_in_process("lint", "notes.txt") == 0
     assert capsys.readouterr().out.splitlines() == [
-        "notes.txt:3: note: Line 2 says the same already. [duplicate]",
+        "notes.txt:3: note: Line 2 is the same rule. [duplicate]",
         "0 errors, 0 warnings, 1 note in 3 lines (rfc9309)",
     ]
     assert run_in_process("lint", "--all", "notes.txt") == 0

@@ -448,7 +448,7 @@ async def test_long_waits_are_told_after_ten_seconds_and_each_minute(
             told_at.append(second + 1)
     assert told_at == [10, 70, 130]
     assert caplog.messages[0] == (
-        "Requests held for a robots.txt or their turn: 3 "
+        "Requests held for a robots.txt or a delay: 3 "
         "(origins: 2; longest: 10 s, http://slow.example)"
     )
 

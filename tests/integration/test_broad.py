@@ -414,6 +414,6 @@ async def test_progress_is_told(
 
     crawler = await crawl(script)
     assert lines()[0] == (
-        f"Requests held for a robots.txt or their turn: 1 (origins: 1; longest: 11 s, {one.url})"
+        f"Requests held for a robots.txt or a delay: 1 (origins: 1; longest: 11 s, {one.url})"
     )
     assert stat(crawler, "robotstxt/waiting_count") == 1

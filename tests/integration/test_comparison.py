@@ -136,7 +136,7 @@ def test_the_crawl_ends_with_a_summary(servers: LoopbackServers, loop: str) -> N
         "robots.txt summary:",
         "origins: 2 (successful 1, unreachable 1)",
         "requests refused: 4 (rule 3, unreachable 1)",
-        "refused most by:",
+        "origins with most refusals:",
         f'       3  {good.url}: "Disallow: /no" (line 2)',
         f"       1  {dead.url}: unreachable",
         "failed fetches of robots.txt:",

@@ -137,6 +137,6 @@ def crawl_stacked(servers: LoopbackServers, loop: str, **options: Any) -> tuple[
     assert result.longest_step < 1
     assert result.memory_growth < 30 * MEGABYTE
     assert result.stats["robotstxt/too_costly_count"] == "1"
-    (warning,) = [line for line in result.our_log() if "does not get" in line]
+    (warning,) = [line for line in result.our_log() if " skipped " in line]
     assert warning.startswith("WARNING")
     return result, hostile.url

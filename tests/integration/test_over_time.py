@@ -386,7 +386,7 @@ async def test_the_last_copy_is_used_while_there_is_none(
     assert stat(crawler, "robotstxt/forbidden/unreachable") is None
     (warning,) = warnings(caplog)
     assert warning.startswith("Cannot reach ")
-    assert "The cached robots.txt stays in use until the next attempt" in warning
+    assert "The cached robots.txt stays in use. Will retry" in warning
     info, _summary = warnings(caplog, logging.INFO)
     assert info.startswith("Reached ")
     assert info.endswith(" again")
@@ -594,7 +594,7 @@ async def test_a_crawl_that_finds_an_outage_in_the_store_says_so(
     (warning,) = warnings(caplog)
     assert "Could not reach" in warning
     assert "20 s ago (status 503)" in warning
-    assert "refused until the next attempt, with the first request after 40 s" in warning
+    assert "refused. Will retry on the next request after 40 s" in warning
 
 
 @pytest_twisted.ensureDeferred

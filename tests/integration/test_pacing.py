@@ -587,7 +587,7 @@ async def test_visits_at_other_times(
         assert await spider.ask(f"{one.url}/robots.txt") == 200
         if isinstance(answer, Verdict):
             assert str(answer) == (
-                f"disallowed because {one.url}/robots.txt asks for visits at other times "
+                f"disallowed because {one.url}/robots.txt allows visits only at other times "
                 f"({record.partition(' ')[2][:2]}:{record[-7:-5]}-10:00 UTC)"
             )
 

@@ -114,4 +114,4 @@ def test_an_unknown_setting_is_mentioned(servers: LoopbackServers, loop: str) ->
     result = Job(pages(f"{one.url}/yes"), loop, {"REP_FETCH_TIMOUT": 3}).run()
     assert result.outcome(f"{one.url}/yes") == "fetched"
     (line,) = result.our_log()
-    assert "Unknown setting REP_FETCH_TIMOUT, did you mean REP_FETCH_TIMEOUT?" in line
+    assert "Unknown setting REP_FETCH_TIMOUT is ignored. Did you mean REP_FETCH_TIMEOUT?" in line

@@ -164,7 +164,7 @@ async def test_a_rule_for_what_is_sent_refuses_the_url(
         assert isinstance(verdict, Verdict)
         assert verdict.line == 2
         assert verdict.sent_as == one.url + target
-        assert str(verdict).endswith(f"; it may be sent as {one.url}{target}")
+        assert str(verdict).endswith(f"; the request may be sent as {one.url}{target}")
         assert await spider.ask(other.url + path) == 200
 
     await crawl(script, {"DOWNLOAD_HANDLERS": {"http": handler}})

@@ -163,7 +163,7 @@ async def test_a_storage_that_fails_is_one_line_in_the_log(
         crawl.feed.write({})
     await crawl.end()
     assert messages(log) == [
-        ("ERROR", f"mine://host/a cannot be written ({error}). The crawl goes on without it")
+        ("ERROR", f"Cannot write the feed mine://host/a ({error}). The crawl continues without it.")
     ]
 
 

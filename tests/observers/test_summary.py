@@ -54,7 +54,7 @@ def test_origins_reasons_and_who_refused_most(caplog: pytest.LogCaptureFixture) 
         "robots.txt summary:",
         "origins: 3 (successful 2, unreachable 1)",
         "requests refused: 1,006 (rule 1,003, unreachable 3)",
-        "refused most by:",
+        "origins with most refusals:",
         '   1,002  https://many, 1,000 of them by "Disallow: /b" (line 3)',
         "       3  ftp://dead: unreachable",
         '       1  https://example.com: "Disallow: /a" (line 2)',
@@ -158,7 +158,7 @@ def test_whoever_refused_often_is_found_among_many_others(
         if number % 10 == 0:
             crawl.refuse(often, "/b", 10)
     [says, first, second, *_] = crawl.end(caplog)[3:]
-    found = int(says.removeprefix("refused most by (counts are up to ").split()[0])
+    found = int(says.removeprefix("origins with most refusals (counts are up to ").split()[0])
     count, _, rest = first.strip().partition("  ")
     assert rest == 'https://often: "Disallow: /b" (line 3)'
     assert 1_000 <= int(count.replace(",", "")) <= 1_000 + found

@@ -226,9 +226,10 @@ def test_the_log_says_what_to_report(caplog: pytest.LogCaptureFixture) -> None:
     assert isinstance(record.exc_info[1], RuntimeError)
     assert record.getMessage() == (
         f"{__name__}.RaisesWhenAsked failed on https://example.com/robots.txt (RuntimeError: "
-        "cannot answer) when asked about https://example.com/private for ExampleBot, OtherBot; "
-        "another parser is asked, or the origin refused. Please report this to the parser's "
-        f"authors, with the file ({len(BODY)} bytes, SHA-256 {sha256(BODY).hexdigest()}), "
+        "cannot answer) while checking https://example.com/private for ExampleBot, OtherBot. "
+        "The next parser is used. If there is none, all pages of this origin are refused. "
+        "Please report this to the parser's authors, with the file "
+        f"({len(BODY)} bytes, SHA-256 {sha256(BODY).hexdigest()}), "
         f"REP_DIALECT (rfc9309) and versions (scrapy-rep {version('scrapy-rep')}, Scrapy "
         f"{version('Scrapy')}, Protego {version('Protego')})."
     )
@@ -237,8 +238,8 @@ def test_the_log_says_what_to_report(caplog: pytest.LogCaptureFixture) -> None:
 @pytest.mark.parametrize(
     ("parser", "asked"),
     [
-        (RaisesWhenReading, " when reading it; "),
-        (RaisesWhenAsked, f" when asked about {PRIVATE} for *; "),
+        (RaisesWhenReading, " while parsing it. "),
+        (RaisesWhenAsked, f" while checking {PRIVATE} for *. "),
     ],
 )
 def test_the_log_says_when_it_failed(
@@ -287,8 +288,8 @@ def test_a_hostile_body_goes_to_ours_alone(caplog: pytest.LogCaptureFixture) -> 
     # The fallback, Protego, was not asked either.
     assert reading.stats == {"too_costly_count": 2}
     assert len(warnings(caplog)) == 2
-    assert "NeverAsked does not get https://example.com/robots.txt" in warnings(caplog)[0]
-    assert "100,000 bytes" in warnings(caplog)[0]
+    assert "NeverAsked skipped https://example.com/robots.txt" in warnings(caplog)[0]
+    assert "cost is above 100,000. The next parser is used." in warnings(caplog)[0]
 
 
 def test_an_origin_with_a_hostile_body_that_ours_fails_on_is_refused(

@@ -362,8 +362,8 @@ def test_our_line_is_named_where_ours_is_the_second_opinion(
     assert (line["reason"], line["rule"], line["line"]) == ("rule", "Disallow: /no", 2)
     [record] = log.records
     assert record.getMessage() == (
-        "https://example.com/no is allowed by another parser's reading of "
-        "https://example.com/robots.txt; by scrapy_rep.parser.RepRobotParser it is "
+        "https://example.com/no is allowed by an external parser of "
+        "https://example.com/robots.txt. scrapy_rep.parser.RepRobotParser disagrees: "
         'disallowed by "Disallow: /no" (line 2, group *) of robots.txt'
     )
 

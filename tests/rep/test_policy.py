@@ -151,7 +151,7 @@ def test_no_purpose_is_left() -> None:
     assert verdict.group == (AgentLine("ExampleBot", 3),)
     assert str(verdict) == (
         'disallowed by "Content-Signal: /a search=no, ai-input=no" (line 4, group ExampleBot) of '
-        "https://example.com/robots.txt; no purpose of this crawl is left"
+        "https://example.com/robots.txt; it refuses every purpose of this crawl"
     )
     for url in ("https://example.com/c", ITSELF):
         assert found.objection(url, "ExampleBot", NOON) is None
@@ -176,7 +176,7 @@ def test_more_is_shown_of_a_page_than_its_site_allows() -> None:
     assert (verdict.allowed, verdict.reason, verdict.line) == (False, Reason.PURPOSE, 2)
     assert str(verdict) == (
         'disallowed by "Content-Signal: search=yes, use=reference" (line 2, group *) of '
-        "https://example.com/robots.txt; this crawl shows more of its pages again: full"
+        "https://example.com/robots.txt; this crawl shows more of its pages than that: full"
     )
 
 
@@ -193,7 +193,7 @@ def test_other_times_of_the_day() -> None:
     assert verdict is not None
     assert (verdict.allowed, verdict.reason, verdict.line) == (False, Reason.VISIT_TIME, 0)
     assert str(verdict) == (
-        "disallowed because https://example.com/robots.txt asks for visits at other times "
+        "disallowed because https://example.com/robots.txt allows visits only at other times "
         "(22:00-05:59 UTC, 07:00-08:00 UTC)"
     )
     assert found.objection(PAGE, "x", NOON + 11 * 3600) is None

@@ -1,7 +1,4 @@
-"""The access result of a fetch (RFC 9309 §2.3.1), from its status or failure.
-
-Here may not live: how a robots.txt is fetched, and for how long the result may be used.
-"""
+"""The access result of a fetch (RFC 9309 §2.3.1), from its status or failure."""
 
 from __future__ import annotations
 
@@ -16,7 +13,7 @@ Headers = tuple[tuple[str, str], ...]
 
 
 class Failure(Enum):
-    """Why a fetch has no final answer."""
+    """Why a fetch has no final response."""
 
     #: No connection, no name, a reset, a broken body, a timeout, …
     NO_ANSWER = "no answer"
@@ -30,10 +27,10 @@ class Failure(Enum):
 class FetchResult:
     """How a fetch of robots.txt ended.
 
-    *url* is the last one requested, after *redirects* hops; *status* the HTTP status of the last
-    answer, if there was one; *failure* is set if that is not the final answer. *body* is decoded
-    (no Content-Encoding); *cut* says that it is not whole. *detail* is text for people, safe to
-    print. *headers* are those of the last answer that are about HTTP caching.
+    *url* is the last one requested, after *redirects* redirects. *status* is the HTTP status of
+    the last response, if there was one; *failure* is set if that response is not final. *body* has
+    no Content-Encoding; *cut* says that it is incomplete. *detail* is a description that is safe to
+    print. *headers* are the headers of the last response that concern HTTP caching.
     """
 
     url: str
@@ -44,7 +41,7 @@ class FetchResult:
     detail: str = ""
     headers: Headers = ()
     cut: bool = False
-    #: The headers of each redirect on the way that determine its lifetime.
+    #: For each redirect that was followed, the headers that determine its lifetime.
     via: tuple[Headers, ...] = ()
     #: The User-Agent that was sent; empty if unknown.
     user_agent: str = ""
@@ -53,7 +50,7 @@ class FetchResult:
 def access_result(
     result: FetchResult, dialect: Dialect, overrides: Mapping[int, Access] | None = None
 ) -> Access:
-    """The access result of *result* in *dialect*; *overrides* are access results by status."""
+    """The access result of *result* in *dialect*; *overrides* has results for some statuses."""
     if result.failure in (Failure.TOO_MANY_REDIRECTS, Failure.REDIRECT_TO_OTHER_SCHEME):
         return dialect.too_many_redirects
     if result.failure is not None or result.status is None:

@@ -1,7 +1,7 @@
 """The results of fetches for one origin: the value in a store.
 
-Here may not live: what they mean, which depends on the dialect and the settings of the crawl that
-reads them (:mod:`.access`, :mod:`.freshness`).
+Their meaning depends on the dialect and the settings of the crawl that reads them (:mod:`.access`,
+:mod:`.freshness`).
 
 Times are seconds since the epoch, by the clock of the crawl that fetched.
 """
@@ -16,10 +16,10 @@ from .access import FetchResult
 
 @dataclass(frozen=True, slots=True)
 class StoredResponse:
-    """An answer that can be used again: a file, or that there is none.
+    """A response that can be reused: a robots.txt, or the absence of one.
 
-    *fetched_at* is when *result* came, *confirmed_at* when the server last sent it or
-    confirmed it (a 304).
+    *fetched_at* is the time of *result*, *confirmed_at* the time when the server last sent it or
+    confirmed it with a 304.
     """
 
     result: FetchResult
@@ -40,7 +40,7 @@ class StoredResponse:
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """Consecutive failed *attempts*, from *since* to *last_at*; *result* is that of the last."""
+    """*attempts* consecutive failed fetches from *since* to *last_at*; the last had *result*."""
 
     result: FetchResult
     since: float
@@ -50,7 +50,7 @@ class Outage:
 
 @dataclass(frozen=True, slots=True)
 class CacheEntry:
-    """The robots.txt of *origin*: a *copy*, an *outage*, or an outage after the copy."""
+    """The robots.txt of *origin*: a stored response (*copy*), an *outage*, or both."""
 
     origin: Origin
     copy: StoredResponse | None = None
@@ -60,7 +60,7 @@ class CacheEntry:
 
     @property
     def last(self) -> FetchResult:
-        """The result of the last fetch that was not only a confirmation."""
+        """The result of the last fetch, without 304 responses that only confirmed it."""
         last = self.outage or self.copy
         assert last is not None
         return last.result

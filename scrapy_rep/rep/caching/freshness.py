@@ -1,12 +1,12 @@
 """How long a cache entry may be used, and when to fetch again.
 
-Here may live: RFC 9309 §2.4 with RFC 9111, how long a copy is fresh; §2.3.1.4, what a crawler
-may do while a robots.txt is unreachable. Here may not live: clocks, waiting, and who fetches.
+RFC 9309 §2.4 with RFC 9111 defines how long a stored response is fresh, RFC 9309 §2.3.1.4 what a
+crawler may do while a robots.txt is unreachable.
 
 Three pure functions: :func:`update` adds the result of a fetch to an entry; :func:`evaluate`
-says what an entry allows at a time; :func:`validators` makes a request conditional. Entries
-come from servers and stores, which are not trusted: no value in them makes these functions
-raise, or makes anything last for ever.
+returns what an entry allows at a time; :func:`validators` makes a request conditional. Entries
+come from servers and stores, which are not trusted: no value in them can raise an exception here
+or last forever.
 
 Times are seconds since the epoch, spans are seconds.
 """
@@ -31,22 +31,22 @@ from .cache_entry import CacheEntry, Outage, StoredResponse
 KEPT_HEADERS = frozenset(
     {"age", "cache-control", "date", "etag", "expires", "last-modified", "retry-after", "vary"}
 )
-# Those that determine the lifetime of an answer.
+# Headers that determine the lifetime of a response.
 _LIFETIME_HEADERS = frozenset({"age", "cache-control", "date", "expires"})
-# Those about one message and not about the file: a 304 replaces or removes them.
+# Headers about one message, not about the file: a 304 replaces or removes them.
 _ABOUT_ONE_MESSAGE = frozenset({"age", "date", "retry-after"})
 
-#: How much the clocks of machines that share a store may differ. A time further in the
-#: future was written before a clock was set back.
+#: The most seconds by which the clocks of machines that share a store may differ. A time further
+#: in the future was written before a clock was set back.
 CLOCK_SKEW = 60.0
-#: The longest Retry-After that counts: one header must not block an origin for ever.
+#: The longest Retry-After that counts: a header must not block an origin forever.
 LONGEST_RETRY_AFTER = 24 * 3600.0
 
 # RFC 9111 §1.2.2, delta-seconds: what is too large to represent "MUST" be
 # considered "to be 2147483648 (2^31)".
 _LARGEST_DELTA = 2.0**31
-# The shortest span: a request can use the copy that it has waited for, and adding the span
-# to a time always changes it.
+# The shortest lifetime: a request can use the response that it has waited for, and the sum of a
+# time and this value is always a later time.
 _LEAST = 0.001
 # A refresh begins in the last tenth of a lifetime. It gets this many seconds, but
 # not more than half of the lifetime.
@@ -63,18 +63,18 @@ _LONGEST_VALIDATOR = 512
 class Bounds:
     """The settings of a crawl that bound lifetimes and retries, in seconds."""
 
-    #: ``REP_MIN_AGE``: the shortest lifetime of a copy, whatever headers say.
+    #: ``REP_MIN_AGE``: the shortest lifetime of a stored response, regardless of headers.
     min_age: float = 300.0
-    #: ``REP_MAX_AGE``: the longest; ``None`` for that of the dialect. It wins over *min_age*.
+    #: ``REP_MAX_AGE``: the longest lifetime; ``None`` for the dialect's. It overrides *min_age*.
     max_age: float | None = None
-    #: ``REP_RETRY_DELAY``: from a failed attempt to the next one; doubles each time,
+    #: ``REP_RETRY_DELAY``: from the first failed attempt to the next; it doubles each time,
     retry_delay: float = 60.0
     #: ``REP_RETRY_MAX_DELAY``: up to this.
     retry_max_delay: float = 3600.0
-    #: ``REP_UNREACHABLE_GRACE``: how long an origin without a copy stays refused; can be
-    #: infinite; ``None`` for that of the dialect.
+    #: ``REP_UNREACHABLE_GRACE``: how long an unreachable origin without a stored response is
+    #: refused; can be infinite; ``None`` for the dialect's.
     grace: float | None = None
-    #: When the crawl began: a copy with an infinite lifetime is used by one crawl only.
+    #: The start of the crawl: a response with an infinite lifetime is used by one crawl only.
     started: float = 0.0
 
 
@@ -83,16 +83,16 @@ class Freshness(Enum):
 
     #: There is no entry.
     ABSENT = "absent"
-    #: The last answer is within its lifetime.
+    #: The last response is within its lifetime.
     FRESH = "fresh"
     #: It is past its lifetime (RFC 9309 §2.4: "SHOULD NOT use").
     STALE = "stale"
-    #: The robots.txt is unreachable; the copy from before is still used
+    #: The robots.txt is unreachable; the earlier response is still used
     #: (RFC 9309 §2.4: "unless the robots.txt is unreachable").
     OUTAGE = "outage"
-    #: It is unreachable, and there is no such copy (§2.3.1.4: "complete disallow").
+    #: It is unreachable, and there is no earlier response (§2.3.1.4: "complete disallow").
     REFUSED = "refused"
-    #: It has been so for longer than the grace (§2.3.1.4: "a reasonably long
+    #: It has been unreachable for longer than the grace period (§2.3.1.4: "a reasonably long
     #: period of time"), and counts as unavailable.
     GIVEN_UP = "given up"
 
@@ -101,9 +101,9 @@ class Freshness(Enum):
 class Evaluation:
     """What a cache entry allows a crawler to do until the time *until*.
 
-    *access* is ``None`` where a request has to wait for a fetch; then *until* is now. *copy*
-    is the one that *access* comes from, if any. *due* says that it is time to fetch again: in
-    the background, if there is an *access*.
+    *access* is ``None`` if a request has to wait for a fetch; then *until* is now. *copy* is the
+    stored response that *access* comes from, if any. *due* says that it is time to fetch again:
+    in the background, if *access* is not ``None``.
     """
 
     freshness: Freshness
@@ -125,12 +125,12 @@ def evaluate(
 ) -> Evaluation:
     """What *entry* allows at time *now* (RFC 9309 §2.3.1.4, §2.4).
 
-    *dialect* and *overrides* are those of the reader, whoever wrote the entry.
+    *dialect* and *overrides* are those of the crawl that reads the entry, not of its writer.
     """
     copy = entry.copy if entry else None
     access = access_result(copy.result, dialect, overrides) if copy else None
     if copy is None or access is Access.UNREACHABLE:
-        # Its writer could use it (a 429, say), but this reader cannot.
+        # The crawl that wrote it could use it (for example, a 429), but this crawl cannot.
         usable = _Usable(None, None, -math.inf)
     else:
         past = _is_past(copy.confirmed_at, now)
@@ -149,7 +149,7 @@ def evaluate(
 
 
 class _Usable(NamedTuple):
-    """What a reader can use until *end*."""
+    """The stored response that a crawl can use until *end*, and its access result."""
 
     copy: StoredResponse | None
     access: Access | None
@@ -165,8 +165,8 @@ def _evaluate_outage(
     now: float,
 ) -> Evaluation:
     due_at = retry_at(outage, bounds) if _is_past(outage.last_at, now) else -math.inf
-    # "Unreachable" has a lifetime, as "unavailable" has. After it, for example when no crawl
-    # has run for a while, it is not known.
+    # "Unreachable" has a lifetime, like "unavailable". After it, for example if no crawl has run
+    # for a while, the state is unknown.
     known_until = _later(due_at, _bounded(dialect.lifetime, dialect, bounds), bounds)
     # RFC 9309 §2.4 lets a cached robots.txt outlive its lifetime, but not the lack of one.
     outlives = usable.access is Access.SUCCESSFUL and dialect.stale_in_outage
@@ -177,8 +177,8 @@ def _evaluate_outage(
     if outlives:
         return _wait(Freshness.STALE, now)
     grace = dialect.grace if bounds.grace is None else bounds.grace
-    # It is known from the first attempt to the last: with one attempt a month ago, nothing is
-    # allowed today. No clock has measured an outage since 1970.
+    # Only the time from the first attempt to the last counts: one attempt a month ago does not
+    # allow anything today. A start of 0 is not a measured time.
     lasted = outage.since > 0 and outage.last_at - outage.since > grace
     disallowed = Access.DISALLOWED in (usable.access, last_access)
     if now < known_until and lasted and not disallowed:
@@ -200,7 +200,7 @@ def _use(freshness: Freshness, usable: _Usable, due_at: float, now: float) -> Ev
 
 
 def _is_past(time: float, now: float) -> bool:
-    """Whether *time*, of something that happened, can be right. Not if it is NaN."""
+    """Whether *time*, of a past event, is plausible. NaN is not."""
     return time <= now + CLOCK_SKEW
 
 
@@ -210,13 +210,13 @@ def _is_past(time: float, now: float) -> bool:
 def validators(entry: CacheEntry | None) -> Headers:
     """Headers that make a request for the file conditional (RFC 9111 §4.3.1).
 
-    There are none without a file to confirm. They are for the URL ``entry.copy.result.url``
-    alone: redirects on the way have no such file.
+    Without a stored file, there are none. They are only for the URL ``entry.copy.result.url``, not
+    for redirects that lead to it.
     """
     if entry is None or entry.copy is None or not _is_file(entry.copy.result):
         return ()
     if entry.outage is not None and entry.outage.result.status == 304:
-        # The last request had them, and the answer was not about the copy (see _confirms).
+        # The last request had them, and the 304 did not match the stored file (see _confirms).
         return ()
     headers = entry.copy.result.headers
     found = []
@@ -230,9 +230,9 @@ def validators(entry: CacheEntry | None) -> Headers:
 
 
 def shared_with(entry: CacheEntry | None, user_agent: str) -> CacheEntry | None:
-    """The part of *entry*, which others may have written, that *user_agent* may use.
+    """The part of *entry*, which another crawl may have written, that *user_agent* may use.
 
-    RFC 9111 §4.1: not an answer that varies by User-Agent and was sent to another one.
+    RFC 9111 §4.1: without a response that varies by User-Agent and was sent to another one.
     """
     if entry is None or entry.copy is None or entry.copy.result.user_agent == user_agent:
         return entry
@@ -247,7 +247,7 @@ def shared_with(entry: CacheEntry | None, user_agent: str) -> CacheEntry | None:
 
 
 def of_lifetime(headers: Headers) -> Headers:
-    """Those of *headers* that determine the lifetime of an answer."""
+    """The *headers* that determine the lifetime of a response."""
     return tuple(field for field in headers if field[0] in _LIFETIME_HEADERS)
 
 
@@ -262,8 +262,8 @@ def update(
 ) -> CacheEntry:
     """The cache entry of *origin* after a fetch that ended at time *now* with *result*.
 
-    *known* is the entry before; *access* what *result* means to the crawl that fetched;
-    *conditional* whether the request had the headers of ``validators(known)``.
+    *known* is the entry before the fetch, *access* the access result of *result* in this crawl.
+    *conditional* says that the request had the headers of ``validators(known)``.
     """
     copy = known.copy if known else None
     if conditional and copy is not None and _confirms(result, copy):
@@ -274,7 +274,7 @@ def update(
 
 
 def _confirms(result: FetchResult, copy: StoredResponse) -> bool:
-    """Whether *result* says that *copy* is still valid (RFC 9111 §4.3.4)."""
+    """Whether *result* confirms that *copy* is still valid (RFC 9111 §4.3.4)."""
     if result.status != 304 or result.failure is not None or not _is_file(copy.result):
         return False
     # RFC 9110 §8.8.1: a validator is about versions of one resource.
@@ -323,18 +323,18 @@ def _is_file(result: FetchResult) -> bool:
     return result.failure is None and result.status is not None and 200 <= result.status <= 299
 
 
-# -- how long a copy is fresh -------------------------------------------------
+# -- how long a stored response is fresh ---------------------------------------
 
 
 def fresh_until(copy: StoredResponse, dialect: Dialect, bounds: Bounds) -> float:
-    """The end of the lifetime of *copy*; infinite for as long as the crawl runs."""
+    """The end of the lifetime of *copy*; infinite means the end of the crawl."""
     return _later(copy.confirmed_at, lifetime(copy, dialect, bounds), bounds)
 
 
 def lifetime(copy: StoredResponse, dialect: Dialect, bounds: Bounds) -> float:
-    """How long *copy* may be used after it was confirmed (RFC 9309 §2.4).
+    """The lifetime of *copy* after it was confirmed (RFC 9309 §2.4).
 
-    That is what its headers say, if they count in *dialect*, within *bounds*.
+    Its headers determine the lifetime within *bounds*, if *dialect* uses them.
     """
     seconds = dialect.lifetime
     # The headers of a redirect that was not followed are about the redirect.
@@ -360,11 +360,11 @@ def _later(time: float, seconds: float, bounds: Bounds) -> float:
 
 
 def _granted(headers: Headers, received: float, default: float) -> float:
-    """The lifetime by *headers*, which came at *received* (RFC 9111 §4.2), or the *default*."""
+    """The lifetime by *headers*, received at *received* (RFC 9111 §4.2), or the *default*."""
     directives = list(_directives(headers))
     # §4.2.1: "If directives conflict (e.g., both max-age and no-cache are present),
-    # the most restrictive directive should be honored." A robots.txt that may not be stored
-    # has to be, or it could not be obeyed.
+    # the most restrictive directive should be honored." With no-store, a robots.txt is stored
+    # all the same: otherwise it could not be obeyed.
     if any(name in ("no-store", "no-cache") for name, _ in directives):
         return 0.0
     # Not s-maxage, §5.2.2.10: it is for shared caches, and a crawler's is private.
@@ -382,7 +382,7 @@ def _granted(headers: Headers, received: float, default: float) -> float:
 
 
 def _agreed(values: Iterable[float | None]) -> float:
-    """The one of *values*; 0, which is stale, if they differ or one is invalid.
+    """The value of *values*; 0, which means stale, if they differ or one is invalid.
 
     RFC 9111 §4.2.1: of several, "either the first occurrence should be used or the
     response should be considered stale"; "caches are encouraged to consider
@@ -394,19 +394,19 @@ def _agreed(values: Iterable[float | None]) -> float:
 
 
 def _sent(headers: Headers, received: float) -> float:
-    """The time of the Date header, or without one (RFC 9110 §6.6.1), *received*."""
+    """The time of the Date header; without one, *received* (RFC 9110 §6.6.1)."""
     sent = _http_date(_first(headers, "date") or "", received)
     return received if sent is None else sent
 
 
-# -- when to ask again --------------------------------------------------------
+# -- when to retry -------------------------------------------------------------
 
 
 def retry_at(outage: Outage, bounds: Bounds) -> float:
-    """When to try again after the last attempt of *outage*.
+    """The time of the next attempt after the last one of *outage*.
 
-    That is after ``retry_delay``, doubled with each attempt, at most ``retry_max_delay``; but
-    not before the time of Retry-After (RFC 9110 §10.2.3), which counts up to a day.
+    The delay is ``retry_delay``, doubled with each attempt, up to ``retry_max_delay``. A longer
+    Retry-After (RFC 9110 §10.2.3) counts instead, up to a day.
     """
     doublings = min(max(outage.attempts - 1, 0), _MOST_DOUBLINGS)
     delay = min(bounds.retry_delay * 2.0**doublings, bounds.retry_max_delay)

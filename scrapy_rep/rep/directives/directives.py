@@ -1,6 +1,6 @@
-"""The other records that a crawl honours. They can only refuse what the rules allow.
+"""The directives that a crawl honours. They can only refuse what the rules allow.
 
-Here may not live: their effects (:mod:`.pace`, :mod:`.purposes`).
+:mod:`.pace` and :mod:`.purposes` implement their effects.
 
 RFC 9309 §2.2.4: "Crawlers MAY interpret other records that are not part of the
 robots.txt protocol".
@@ -23,11 +23,11 @@ _MAX_AGENTS = 32
 
 @dataclass(frozen=True, slots=True)
 class HonouredDirectives:
-    """The fields about delays and times that a crawl honours, and the purposes of its content."""
+    """The fields about delays and times that a crawl honours, and the purposes of the crawl."""
 
     pacing: frozenset[Field] = frozenset()
     purposes: tuple[str, ...] = ()
-    #: How much of a page is shown again, ``None`` if that is not set.
+    #: How much of a page the crawl's content shows (REP_CONTENT_USE), ``None`` if not set.
     content_use: ContentUse | None = None
 
     @property
@@ -49,7 +49,7 @@ class Directives:
 
     @classmethod
     def of(cls, robots: RobotsTxt, honoured: HonouredDirectives) -> Directives | None:
-        """Those of *robots*; ``None`` where it has none, as in most files."""
+        """The directives in *robots*; ``None`` if it has none, like most files."""
         if not may_have(robots.body, robots.dialect, honoured.fields):
             return None
         return cls(robots, honoured)
@@ -59,7 +59,7 @@ class Directives:
         return self._for(agents)[0]
 
     def refusal(self, url: str, agents: Agents) -> Refusal | None:
-        """The record by which *agents* may not request *url*, if there is one."""
+        """The record that refuses *url* to *agents*, if there is one."""
         return self._for(agents)[1].refusal(url)
 
     def _for(self, agents: Agents) -> tuple[Pace, Preferences]:

@@ -1,9 +1,7 @@
 """The effect of Crawl-delay, Request-rate and Visit-time at a given time.
 
-Here may not live: their syntax (:mod:`.records`), clocks, and waiting.
-
-None of the three is a standard. A Crawl-delay is from the end of one download to the start of
-the next, as Yandex documented it.
+:mod:`.records` has their syntax. None of the three is a standard. A Crawl-delay is the time from
+the end of one download to the start of the next, as Yandex documented it.
 """
 
 from __future__ import annotations
@@ -43,7 +41,7 @@ class Pace:
 
     @classmethod
     def of(cls, records: Iterable[OtherRecord]) -> Pace:
-        """Those of *records*, which are about us. Of several Crawl-delays, the longest counts."""
+        """The pace by *records*, which apply to us. Of several Crawl-delays, the longest counts."""
         crawl_delay = 0.0
         rates: list[RequestRate] = []
         visit_times: list[TimeWindow] = []
@@ -64,18 +62,18 @@ class Pace:
         return max(self.crawl_delay, self._delays[int(now % _DAY / 60)])
 
     def seconds_until_open(self, now: float) -> float:
-        """How long it is until visits are allowed; 0 if they are."""
+        """The seconds until visits are allowed; 0 if they are allowed now."""
         second = now % _DAY
         minute = int(second / 60)
         if not self._open or self._open[minute]:
             return 0.0
-        # Tomorrow, if no more today.
+        # The first open minute of today or tomorrow.
         later = (self._open + self._open).index(True, minute)
         return later * 60 - second
 
     @property
     def times(self) -> str:
-        """When visits are allowed, for people; of many times, the first ones."""
+        """The times of visits as text; of many, the first ones."""
         return listed(self.visit_times)
 
 
@@ -97,7 +95,7 @@ def _delays(rates: Iterable[RequestRate]) -> list[float]:
         for first, last in _spans(rate.window):
             starting[first].append((-rate.delay, last))
     delays: list[float] = []
-    # Those that have started, the longest first. One that is over is removed when it is first.
+    # The rates that have started, longest delay first. An ended one is removed when it is first.
     heap: list[tuple[float, int]] = []
     for minute in range(_MINUTES):
         for each in starting[minute]:

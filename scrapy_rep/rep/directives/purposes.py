@@ -1,6 +1,6 @@
 """Whether Content-Signal and Content-Usage records allow the purposes of a crawl.
 
-Here may not live: their syntax (:mod:`.records`).
+:mod:`.records` has their syntax.
 
 draft-ietf-aipref-attach, "Content-Usage Rule Semantics": the record with the longest path that
 matches counts, as with rules; of those with the same path, each does. draft-ietf-aipref-vocab,
@@ -57,14 +57,14 @@ def canonical_purpose(name: str) -> str:
 
 
 class Refusal(NamedTuple):
-    """A record by which a URL may not be requested, and the reason."""
+    """A record that refuses a URL, and the reason."""
 
     record: OtherRecord
     why: str
 
 
 class Preferences:
-    """Whether *records*, which are about us, allow *purposes* and to show *shown* again."""
+    """Whether *records*, which apply to us, allow *purposes* and the content use *shown*."""
 
     def __init__(
         self,
@@ -86,18 +86,18 @@ class Preferences:
     def refusal(self, url: str) -> Refusal | None:
         """Why *url* may not be requested, or ``None``. Raises :exc:`.InvalidURL`.
 
-        It may be used for none of the purposes (the record is that for the first one), or less
-        of it may be shown than the crawl shows.
+        *url* is refused if all purposes are refused (the result has the record for the first
+        purpose), or if the crawl shows more of a page than allowed.
         """
         if not self._records:
             return None
         path = path_to_match(url, RFC9309)
         refusing = [_first_refusal(rules, path) for rules in self._by_purpose]
         if refusing and all(refusing):
-            return Refusal(self._records[refusing[0]], "no purpose of this crawl is left")
+            return Refusal(self._records[refusing[0]], "it refuses every purpose of this crawl")
         line = _first_refusal(self._bounds, path)
         if line and self._shown is not None:
-            why = f"this crawl shows more of its pages again: {self._shown.value}"
+            why = f"this crawl shows more of its pages than that: {self._shown.value}"
             return Refusal(self._records[line], why)
         return None
 
@@ -143,7 +143,7 @@ class _Refusing(NamedTuple):
     def line(self, path: str) -> int:
         """The line of the record that refuses *path*; 0 where none does."""
         weight = self.rules.decide(path)
-        # A file that takes too long must not allow anything by that.
+        # A file that takes too long to match must not gain access by that.
         if weight == TOO_COSTLY:
             return self.first_line
         return line_of(weight) if weight & 1 else 0

@@ -1,7 +1,7 @@
-"""What each line of a file was taken for, and what is wrong with it.
+"""Lint: how each line of a file is read, and the problems it has.
 
-Here may not live: how a line is read. Lines, groups, records and patterns are those that verdicts
-rest on (:mod:`.lines`, :mod:`.groups`, :mod:`.records`, :mod:`.urls`).
+This file does not parse. It uses the lines, groups, records and patterns that verdicts are based
+on (:mod:`.lines`, :mod:`.groups`, :mod:`.records`, :mod:`.urls`).
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ from .redundant_rules import redundant_rules
 
 
 class Severity(Enum):
-    """How bad a finding is."""
+    """How serious a finding is."""
 
-    #: A line does not do what it says.
+    #: The line does not have the effect that it seems to have.
     ERROR = "error"
-    #: A line likely does something else than it seems to, here or elsewhere.
+    #: The line probably has another effect than it seems to have, here or in other crawlers.
     WARNING = "warning"
-    #: Good to know.
+    #: Useful to know, but not a problem.
     NOTE = "note"
-    #: In order.
+    #: No problem.
     OK = "ok"
 
 
@@ -52,9 +52,9 @@ _ERROR, _WARNING, _NOTE, _OK = Severity
 
 
 class FindingKind(Enum):
-    """What there is to find, how bad it is, and a sentence that says it.
+    """The kind of a finding, with its severity and its sentence.
 
-    Each line has exactly one finding of :data:`READINGS`, the first nine kinds.
+    Each line has exactly one finding whose kind is in :data:`READINGS`, the first nine kinds.
     """
 
     severity: Severity
@@ -67,83 +67,92 @@ class FindingKind(Enum):
 
     @property
     def value(self) -> str:
-        """The name for programs, such as ``"no-field"``."""
+        """The name for use in programs, such as ``"no-field"``."""
         return self.name.lower().replace("_", "-")
 
-    # What a line was taken for.
+    # How a line is read.
     BLANK = _OK, "A blank line."
     COMMENT = _OK, "A comment."
     USER_AGENT = _OK, "A user-agent line for {}."
     NAMELESS_USER_AGENT = (
         _ERROR,
-        "A user-agent line that names nobody: a product token or * is expected.",
+        "A user-agent line without a name. Write a product token or *.",
     )
     RULE = _OK, 'The rule "{}: {}".'
-    EMPTY_RULE = _OK, 'A "{}" without a value, which says nothing of any URL.'
-    OTHER_RECORD = _OK, "A {} record, which decides no access."
-    UNKNOWN_FIELD = _WARNING, 'The field "{}" is unknown: the line is ignored.'
-    NO_FIELD = _WARNING, "Text that is not a field with a value: the line is ignored."
+    EMPTY_RULE = _OK, 'A "{}" without a value, which refuses no URL.'
+    OTHER_RECORD = _OK, "A {} record, which is not a rule."
+    UNKNOWN_FIELD = _WARNING, 'The field "{}" is unknown. The line is ignored.'
+    NO_FIELD = _WARNING, "The line is not a field with a value. It is ignored."
 
     # About the file.
     BYTE_ORDER_MARK = _NOTE, "A byte order mark, which is skipped."
     UTF_16 = _WARNING, "The file is in UTF-16, which most crawlers cannot read."
-    UTF_16_UNREAD = _ERROR, "The file says that it is in UTF-16, and is read as if it were not."
-    TRUNCATED = _ERROR, "The file is too large: what comes after this line is not read."
+    UTF_16_UNREAD = _ERROR, "The file has a UTF-16 byte order mark, but is not read as UTF-16."
+    TRUNCATED = _ERROR, "The file is too large. Everything after this line is ignored."
 
-    # About how a line is written.
-    TYPO = _WARNING, 'The misspelling "{}" counts as {} here, not everywhere.'
-    KEY_BY_START = _WARNING, '"{}" counts as {} because it starts so; elsewhere it is unknown.'
-    MISSING_COLON = _WARNING, "The colon is missing; this is forgiven here, not everywhere."
-    LINE_TOO_LONG = _ERROR, "The line has {} bytes, of which the first {} are read."
-    NUL_ENDS_LINE = _ERROR, "The line has a NUL; what comes after it is not read."
+    # Spelling and bytes of a line.
+    TYPO = _WARNING, 'The misspelling "{}" is read as {}. Other crawlers may ignore the line.'
+    KEY_BY_START = (
+        _WARNING,
+        '"{}" is read as {}, because it starts with that name. Other crawlers ignore the line.',
+    )
+    MISSING_COLON = _WARNING, "The colon is missing. Other crawlers may ignore the line."
+    LINE_TOO_LONG = _ERROR, "The line has {} bytes. Only the first {} are read."
+    NUL_ENDS_LINE = _ERROR, "The line contains a NUL. Everything after it is ignored."
     CONTROL_CHARACTER = (
         _WARNING,
-        "The line has control characters, which count like others here, not everywhere.",
+        "The line contains control characters. Other crawlers may read it differently.",
     )
     NOT_UTF_8 = (
         _WARNING,
-        "The line has bytes that are not UTF-8; a pattern matches the same bytes only.",
+        "The line contains bytes that are not UTF-8. In a pattern, they match only the same bytes.",
     )
 
-    # About groups.
-    CUT_NAME = _NOTE, 'Only "{}" counts: a name has no byte but letters, digits, "-" and "_".'
-    REPEATED_NAME = _NOTE, "Line {} has a group for {} already: their rules are combined."
-    NO_RULES = _NOTE, "No rule follows in the group: nothing is refused by it."
+    # Groups.
+    CUT_NAME = _NOTE, 'Only "{}" is read: a name consists of letters, digits, "-" and "_".'
+    REPEATED_NAME = _NOTE, "Line {} already starts a group for {}. The rules are combined."
+    NO_RULES = _NOTE, "The group has no rules, so it refuses nothing."
     MERGED_GROUP = (
         _WARNING,
-        "This ends no group: the rules that follow are about {} (line {}) as about {} (line {}).",
+        "This line does not end the group. The rules below apply to {} (line {}) and {} (line {}).",
     )
-    OUTSIDE_GROUP = (
-        _ERROR,
-        "The rule is in no group: no user-agent line comes before it, so it is ignored.",
+    OUTSIDE_GROUP = _ERROR, "No user-agent line comes before this rule, so it is ignored."
+    RECORD_OUTSIDE_GROUP = (
+        _NOTE,
+        "No user-agent line comes before this record, so it applies to no crawler.",
     )
-    RECORD_OUTSIDE_GROUP = _NOTE, "The record is in no group, so it is about nobody."
 
-    # About rules.
+    # Rules.
     NEVER_MATCHES = (
         _ERROR,
-        "No URL matches: a pattern starts with / (or *), and has no /./ or /../ in it.",
+        "The pattern matches no URL: it must start with / (or *) and not contain /./ or /../.",
     )
     LITERAL_DOLLAR = _NOTE, "A $ that is not the last character is an ordinary character."
-    DUPLICATE = _NOTE, "Line {} says the same already."
+    DUPLICATE = _NOTE, "Line {} is the same rule."
     SHADOWED = (
         _WARNING,
-        "This never decides: wherever it matches, line {} wins, which says the opposite.",
+        "The rule never decides: wherever it matches, line {} wins with the opposite answer.",
     )
-    REDUNDANT = _NOTE, "This changes nothing: wherever it matches, line {} says the same."
+    REDUNDANT = (
+        _NOTE,
+        "The rule changes nothing: wherever it matches, line {} gives the same answer.",
+    )
 
-    # About other records.
+    # Other records.
     MALFORMED = _WARNING, "{}"
-    NO_LONGER_USED = _NOTE, "No search engine reads Noindex in robots.txt any more."
+    NO_LONGER_USED = _NOTE, "Search engines no longer read Noindex in robots.txt."
 
 
-#: The kinds of which each line has exactly one: what it was taken for.
+#: The kinds that say how a line is read. Each line has exactly one of them.
 READINGS = frozenset(islice(FindingKind, 9))
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One finding about *line* (from 1). Its sentence names *details*, which may be untrusted."""
+    """One finding about *line*, which is counted from 1.
+
+    *details* fill the placeholders of its sentence. They may be untrusted text.
+    """
 
     line: int
     kind: FindingKind
@@ -151,12 +160,12 @@ class Finding:
 
     @property
     def severity(self) -> Severity:
-        """How bad it is."""
+        """How serious it is."""
         return self.kind.severity
 
     @property
     def sentence(self) -> str:
-        """What it is, for people; safe to print."""
+        """The finding as a sentence that is safe to print."""
         return self.kind.template.format(
             *(each if isinstance(each, int) else printable(each) for each in self.details)
         )
@@ -166,9 +175,9 @@ class Finding:
 
 
 def read_findings(body: bytes, dialect: Dialect, truncated: bool) -> list[Finding]:
-    """The findings of *body*, in file order: at least one for each line. It never raises.
+    """The findings of *body* in file order, at least one for each line. It never raises.
 
-    *truncated* is whether *body* is only the start of the file.
+    *truncated* says that *body* is only the start of the file.
     """
     lines = split_lines(body, dialect)
     reads = [read_line(line, dialect) if line else None for line in lines]
@@ -182,11 +191,11 @@ def read_findings(body: bytes, dialect: Dialect, truncated: bool) -> list[Findin
         _of_records(read_other_records(body, dialect, _KNOWN_FIELDS)),
         [Finding(max(len(lines), 1), FindingKind.TRUNCATED)] if truncated else [],
     )
-    # What a line was taken for stays its first one.
+    # The sort is stable: the finding that says how a line is read stays the first one of the line.
     return sorted(findings, key=attrgetter("line"))
 
 
-# -- what a line was taken for ---------------------------------------------------
+# -- how a line is read ------------------------------------------------------------
 
 
 def _reading(number: int, line: bytes, read: Line | None, dialect: Dialect) -> Finding:
@@ -211,9 +220,9 @@ def _reading(number: int, line: bytes, read: Line | None, dialect: Dialect) -> F
     return Finding(number, FindingKind.OTHER_RECORD, (field,))
 
 
-# -- how it is written -------------------------------------------------------------
+# -- spelling and bytes ------------------------------------------------------------
 
-# Tabs are white space. What else is around a key or a value is stripped as well.
+# Without tabs, which are white space.
 _CONTROL = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]")
 
 
@@ -221,7 +230,7 @@ def _of_marks(body: bytes, dialect: Dialect) -> Iterator[Finding]:
     if body.startswith(UTF16_MARKS):
         is_read = dialect.utf16 and utf16_of(body)
         yield Finding(1, FindingKind.UTF_16 if is_read else FindingKind.UTF_16_UNREAD)
-    # Part of a mark is skipped as well.
+    # An incomplete mark is skipped too.
     elif body.startswith(codecs.BOM_UTF8[:1]):
         yield Finding(1, FindingKind.BYTE_ORDER_MARK)
 
@@ -239,7 +248,7 @@ def _of_keys(numbered: list[tuple[int, Line]]) -> Iterator[Finding]:
 
 
 def _of_bytes(body: bytes, dialect: Dialect) -> Iterator[Finding]:
-    """What is wrong with the bytes of lines, but not with those of their comments."""
+    """Problems of the bytes of lines, without their comments."""
     lines = split_lines(body, replace(dialect, max_line=None, nul_ends_line=False))
     text = b"\n".join(lines)
     controls, utf8 = bool(_CONTROL.search(text)), _is_utf8(text)
@@ -302,7 +311,7 @@ def _of_lines_without_group(
 
 
 def _of_names(groups: list[Group]) -> Iterator[Finding]:
-    """Who is named by more than one group."""
+    """Names that an earlier group has too."""
     first: dict[str, int] = {}
     for group in groups:
         ours = {lowered(name): line for name, line in reversed(group.agents) if name}
@@ -313,13 +322,13 @@ def _of_names(groups: list[Group]) -> Iterator[Finding]:
 
 
 def _shared_names(groups: list[Group]) -> set[str]:
-    """The names of which there are several groups."""
+    """The names that several groups have."""
     names = Counter(chain.from_iterable({lowered(n) for n, _ in group.agents} for group in groups))
     return {name for name, count in names.items() if count > 1}
 
 
 def _of_joints(groups: list[Group], numbered: list[tuple[int, Line]]) -> Iterator[Finding]:
-    """Where a group goes on though a record seems to end it (RFC 9309 §2.2.4)."""
+    """Records that seem to end a group but do not (RFC 9309 §2.2.4)."""
     others = [number for number, read in numbered if read.field not in REP_FIELDS]
     for group in groups:
         for above, below in pairwise(AgentLine(*agent) for agent in group.agents):

@@ -95,8 +95,8 @@ def check_token(token: object) -> str:
         raise ValueError(f"{token!r} is not a valid product token: it is not a string")
     if not _TOKEN.fullmatch(token):
         raise ValueError(
-            f"{token!r} is not a valid product token and can match no group: a token is one or "
-            f"more of the characters a-z, A-Z, 0-9, '_' and '-', such as 'ExampleBot'"
+            f"{token!r} is not a valid product token, so no group can match it. A token consists "
+            f"of the characters a-z, A-Z, 0-9, '_' and '-', such as 'ExampleBot'"
         )
     return token
 

@@ -240,11 +240,9 @@ def _is_http_url(text: str) -> bool:
 def _sitemap(raw: bytes) -> str:
     text = raw.decode("utf-8", "replace")
     if not text:
-        raise _Malformed("It names no sitemap: the URL of one is expected.")
+        raise _Malformed("The URL of the sitemap is missing.")
     if not _is_http_url(text):
-        raise _Malformed(
-            "It is not a complete URL: one that starts with http:// or https:// is expected.", text
-        )
+        raise _Malformed("Not a complete URL, which starts with http:// or https://.", text)
     return text
 
 
@@ -254,9 +252,7 @@ _SECONDS = re.compile(rb"[0-9]{1,9}(?:\.[0-9]*)?|\.[0-9]+")
 
 def _crawl_delay(raw: bytes) -> float:
     if not _SECONDS.fullmatch(raw):
-        raise _Malformed(
-            "It is not a number of seconds, such as 10 or 2.5; units are not expected."
-        )
+        raise _Malformed("Not a number of seconds, such as 10 or 2.5. Units are not accepted.")
     return float(raw)
 
 
@@ -275,12 +271,12 @@ def _request_rate(raw: bytes) -> RequestRate:
     match = _REQUEST_RATE.fullmatch(raw)
     if match is None:
         raise _Malformed(
-            "It is not a rate: requests and a time, such as 1/10s, 100/15m or 1/5, are expected,"
-            " and after them at most a time of the day in UTC, such as 1300-1659."
+            "Not a number of requests and a time, such as 1/10s, 100/15m or 1/5. A time of the "
+            "day in UTC may follow, such as 1300-1659."
         )
     requests, time, unit, *window = match.groups()
     if not int(requests) or not int(time):
-        raise _Malformed("It is a rate of nothing, or in no time.")
+        raise _Malformed("The number of requests or the time is 0.")
     seconds = float(int(time) * _UNITS[unit.lower()])
     return RequestRate(int(requests), seconds, _window(*window) if window[0] else None)
 
@@ -288,7 +284,7 @@ def _request_rate(raw: bytes) -> RequestRate:
 def _visit_time(raw: bytes) -> TimeWindow:
     match = _VISIT_TIME.fullmatch(raw)
     if match is None:
-        raise _Malformed("It is not a time of the day in UTC, such as 0600-0845.")
+        raise _Malformed("Not a time of the day in UTC, such as 0600-0845.")
     return _window(*match.groups())
 
 
@@ -296,10 +292,9 @@ def _window(*digits: bytes) -> TimeWindow:
     hours, minutes, last_hours, last_minutes = map(int, digits)
     start, end = hours * 60 + minutes, last_hours * 60 + last_minutes
     if max(minutes, last_minutes) > 59 or start >= _DAY_MINUTES or end > _DAY_MINUTES:
-        raise _Malformed("It has a time that no day has: from 0000 to 2400 are expected.")
-    # It could mean never or all day.
+        raise _Malformed("Times of the day are from 0000 to 2400.")
     if start == end:
-        raise _Malformed("It begins and ends at the same time.")
+        raise _Malformed("Start and end are the same, which could mean never or always.")
     return TimeWindow(start, min(end, _DAY_MINUTES - 1))
 
 
@@ -310,7 +305,7 @@ _HOST = re.compile(rb"(?:https?://)?[^\s/?#@]+/?", re.IGNORECASE)
 
 def _host(raw: bytes) -> str:
     if not _HOST.fullmatch(raw):
-        raise _Malformed("It is not a host name, such as www.example.com.")
+        raise _Malformed("Not a host name, such as www.example.com.")
     return _text(raw)
 
 
@@ -320,7 +315,7 @@ def _clean_param(raw: bytes) -> CleanParam:
     params = words[0].split(b"&") if words else []
     if len(words) > 2 or not params or not all(params):
         raise _Malformed(
-            "It is not a list of parameters with '&' between them and at most a path after a space."
+            "Not a list of parameters with '&' between them. A space and a path may follow."
         )
     path = _bytes_as_path(words[1]) if len(words) == 2 else None
     return CleanParam(tuple(map(_bytes_as_path, params)), path)
@@ -329,7 +324,7 @@ def _clean_param(raw: bytes) -> CleanParam:
 # An experiment of Google's, which ended on 1 September 2019.
 def _noindex(raw: bytes) -> str:
     if not raw.startswith((b"/", b"*")):
-        raise _Malformed("It is not a path pattern, which starts with '/' or '*'.")
+        raise _Malformed("Not a path pattern, which starts with '/' or '*'.")
     return _bytes_as_path(raw)
 
 
@@ -338,7 +333,7 @@ def _noindex(raw: bytes) -> str:
 def _license(raw: bytes) -> str:
     text = _text(raw)
     if not _is_http_url(text):
-        raise _Malformed("It is not the URL of a licence, which starts with http:// or https://.")
+        raise _Malformed("Not a complete URL, which starts with http:// or https://.")
     return text
 
 
@@ -381,8 +376,8 @@ def _content_signal(raw: bytes) -> UsagePreferences:
     if complete:
         return found
     raise _Malformed(
-        "It has a part that is neither a purpose with yes or no, such as ai-train=no, nor "
-        "use=immediate, use=reference or use=full.",
+        "A part is neither a purpose with yes or no, such as ai-train=no, nor use=immediate, "
+        "use=reference or use=full.",
         found if purposes or shown else None,
     )
 
@@ -427,7 +422,7 @@ def _content_usage(raw: bytes) -> UsagePreferences:
         if match is None:
             # "If the parsing of the Dictionary fails, preferences are unknown": those of its path.
             raise _Malformed(
-                "It is not a dictionary of a structured field, such as train-ai=n, search=y.",
+                "Not a structured field dictionary, such as train-ai=n, search=y.",
                 UsagePreferences((), path),
             )
         members[match["key"].decode("ascii")] = match["token"]
@@ -436,9 +431,7 @@ def _content_usage(raw: bytes) -> UsagePreferences:
     found = UsagePreferences(tuple(purposes.items()), path)
     if members and len(purposes) == len(members):
         return found
-    raise _Malformed(
-        "It has a part that says neither y nor n of a purpose, such as train-ai=n.", found
-    )
+    raise _Malformed("A part is neither y nor n for a purpose, such as train-ai=n.", found)
 
 
 _READERS: dict[Field, Callable[[bytes], object]] = {

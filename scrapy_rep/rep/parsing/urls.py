@@ -154,7 +154,7 @@ def _split(url: str) -> tuple[str, str, int | None]:
     except ValueError as error:
         raise InvalidURL(f"{url!r} is not a URL: {error}") from None
     if not parts.hostname:
-        raise InvalidURL(f"{url!r} names no host")
+        raise InvalidURL(f"{url!r} has no host")
     return parts.scheme, parts.hostname, port
 
 

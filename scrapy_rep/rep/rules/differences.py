@@ -83,13 +83,13 @@ class Point:
 POINTS = (
     Point(
         "a URL that cannot be parsed",
-        "§2.2.2: rules are about URIs; what is none is refused",
+        "§2.2.2: rules are about URIs; anything else is refused",
         refuse=True,
     ),
     Point(
         "where a path begins",
         "§2.2.2, RFC 3986 §3: a scheme and an authority, or a path; spaces around a URL, and tabs "
-        "and line ends in it, are no part of it; ``\\`` is ``/``, as clients read it",
+        "and line ends in it, are not part of it; ``\\`` is ``/``, as clients read it",
         begin=True,
     ),
     Point(
@@ -131,21 +131,24 @@ POINTS = (
     ),
     Point(
         "names without a character",
-        "§2.2.1: a product token has at least one; ``User-agent:`` without a value names nobody",
+        "§2.2.1: a product token has at least one; ``User-agent:`` without a value does not name "
+        "a crawler",
         {"empty_names": False},
     ),
     Point(
         "keys by prefix",
-        "§2.2: ``Disallowed:`` is no key of the grammar, and §2.2.4: is ignored",
+        "§2.2: ``Disallowed:`` is not a key of the grammar, and is ignored (§2.2.4)",
         {"keys_by_prefix": False},
     ),
     Point(
         "rules without a value",
-        "§2.2, empty-pattern: matches nothing, so is no deciding line",
+        "§2.2, empty-pattern: matches nothing, so it never decides",
         {"empty_rules_match": False},
     ),
     Point(
-        "NUL", "§2.3.1.5: parse what can be parsed; a NUL ends no line", {"nul_ends_line": False}
+        "NUL",
+        "§2.3.1.5: parse what can be parsed; a NUL does not end a line",
+        {"nul_ends_line": False},
     ),
     Point("line length", "§2.5: a limit is one of the file; no line is cut", {"max_line": None}),
     Point(

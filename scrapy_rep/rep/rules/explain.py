@@ -1,7 +1,4 @@
-"""Why a verdict is what it is, rule by rule.
-
-Here may not live: whether a rule matches, and which one decides (:mod:`.matching`).
-"""
+"""Explains a verdict rule by rule. Whether a rule matches is the matter of :mod:`.matching`."""
 
 from __future__ import annotations
 
@@ -26,20 +23,19 @@ class Fate(Enum):
     DECIDES = "decides"
     #: It matches, but the rule that decides has more bytes (RFC 9309 §2.2.2).
     SHORTER = "shorter"
-    #: It refuses, but a rule of the same length that matches allows (§2.2.2).
+    #: It refuses, but an allow rule of the same length matches (§2.2.2).
     TIE = "tie"
-    #: It matches, but so does an earlier rule; that one decides if it is equal, or if in the
-    #: dialect the first match decides.
+    #: It matches, but an earlier rule matches and is equal, or the dialect uses the first match.
     LATER = "later"
     #: It matches, but the robots.txt itself is always allowed (§2.2.2).
     ROBOTS_TXT_ITSELF = "robots-txt-itself"
-    #: It matches, but is about others (§2.2.1).
+    #: It matches, but applies to other crawlers (§2.2.1).
     OTHER_GROUP = "other-group"
-    #: It is about us, and does not match.
+    #: It applies to us, and does not match.
     NO_MATCH = "no-match"
-    #: It is about others, and does not match.
+    #: It applies to other crawlers, and does not match.
     NOT_ABOUT_US = "not-about-us"
-    #: It was not compared with the URL, which would have taken too long.
+    #: It was not compared with the URL, because that would have taken too long.
     NOT_TRIED = "not-tried"
 
 
@@ -47,8 +43,8 @@ class Fate(Enum):
 class ExplainedRule:
     """One rule and its part in the verdict.
 
-    *length* is that of its pattern, in bytes and in the form that is compared, or of the
-    directory with its ``$`` if that of an index page matches; 0 if it does not match.
+    *length* is the length of its pattern in bytes, in the form that is compared; for an index
+    page that allows its directory, the length of the directory with ``$``; 0 without a match.
     """
 
     rule: Rule
@@ -65,8 +61,8 @@ class ExplainedRule:
 class Explanation:
     """A verdict, and the part of each rule of the file, in the order of lines.
 
-    *path* was compared with the rules; ``None`` if the URL is invalid. *agent* is the one of
-    ours that has groups, in lower case, or ``*``; *groups* are their user-agent lines.
+    *path* was compared with the rules; it is ``None`` if the URL is invalid. *agent* is our
+    product token that has groups, in lower case, or ``*``; *groups* are their user-agent lines.
     """
 
     verdict: Verdict
@@ -82,9 +78,9 @@ class Explanation:
 
 
 def explain(robots: RobotsTxt, url: str | bytes, agents: Agents) -> Explanation:
-    r"""Why *agents* may or may not access *url*; see :meth:`.RobotsTxt.verdict` for both.
+    r"""Explain the :meth:`.RobotsTxt.verdict` about *url* and *agents*.
 
-    Takes time for each rule of the file.
+    It compares *url* with each rule of the file.
 
     >>> robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /a\nAllow: /a/b\n")
     >>> [(each.fate.value, each.length) for each in explain(robots, "/a/b/c", "x").rules]
@@ -113,7 +109,7 @@ def explain(robots: RobotsTxt, url: str | bytes, agents: Agents) -> Explanation:
 
 # Less than any weight.
 _NOT_TRIED = -1
-# Rules with so many "*" in all are compared with a URL.
+# The total of "*" in the rules that are compared with a URL.
 _MOST_EXPLAINED = 10 * MOST_PIECES
 
 

@@ -1,8 +1,7 @@
 """One robots.txt: verdicts, other records and findings.
 
-Here may live: answers that combine the other files of this package. Here may not live: lines
-(:mod:`.lines`), groups (:mod:`.groups`), which rule of a group decides (:mod:`.matching`), the
-values of other records (:mod:`.records`), lint rules (:mod:`.findings`).
+This file only combines others: :mod:`.lines`, :mod:`.groups`, :mod:`.matching` (which rule of a
+group decides), :mod:`.records` (the values of other records) and :mod:`.findings` (lint).
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ _Value = TypeVar("_Value")
 
 
 class RobotsTxt:
-    """One robots.txt. It is read when needed; an index of the rules for each agent is cached.
+    """One robots.txt. It is parsed on demand; an index of the rules for each agent is cached.
 
     >>> robots = RobotsTxt.parse(b"User-agent: *\\nDisallow: /private/\\n")
     >>> robots.allowed("https://example.com/private/page", "ExampleBot")
@@ -56,10 +55,10 @@ class RobotsTxt:
     )
 
     def __init__(self, body: bytes, dialect: Dialect, truncated: bool) -> None:
-        #: The bytes of the file, as far as they are read.
+        #: The bytes of the file that are read.
         self.body = body
         self.dialect = dialect
-        #: Whether the file was longer than what is read of it.
+        #: Whether the file was longer than that.
         self.truncated = truncated
         self._rule_sets: dict[Agents, RuleSet] = {}
         #: The agents without an index that one page was requested for.
@@ -68,8 +67,8 @@ class RobotsTxt:
         self._groups: dict[Agents, tuple[OurGroup, ...]] | None = None
         self._rules: dict[int, Rule] | None = None
         self._lines: Lines | None = None
-        # What site_of() says of the last URL, with a slash, and where its path begins. The next
-        # URL is likely of the same site.
+        # The site of the last URL with a slash, by site_of(), and the index of its path. The
+        # next URL is probably of the same site.
         self._sites: tuple[str, ...] = ()
         self._path_start = 0
 
@@ -77,11 +76,11 @@ class RobotsTxt:
     def parse(
         cls, body: bytes, dialect: Dialect = RFC9309, *, max_size: int | None = None
     ) -> RobotsTxt:
-        """Read *body*, the bytes of a robots.txt, in *dialect*. It never raises.
+        """Parse *body*, the bytes of a robots.txt, in *dialect*. It never raises.
 
-        Only whole lines in the first *max_size* bytes are read; by default, the limit is that
-        of *dialect* (RFC 9309 §2.5: at least 500 KiB). §2.3.1.5: "crawlers MUST use the
-        parseable rules".
+        Only whole lines in the first *max_size* bytes are read. The default is the limit of
+        *dialect* (RFC 9309 §2.5: at least 500 KiB). §2.3.1.5: "crawlers MUST use the parseable
+        rules".
         """
         limit = dialect.max_size if max_size is None else max_size
         if limit is None or len(body) <= limit:
@@ -160,7 +159,7 @@ class RobotsTxt:
         return Verdict(True, Reason.NO_RULE, group=tuple(sorted(set(lines), key=_line_of_name)))
 
     def crawl_delay(self, agents: Agents) -> float | None:
-        """The Crawl-delay for *agents* in seconds, the longest of several, or ``None``.
+        """The Crawl-delay for *agents* in seconds, or ``None``. Of several, the longest counts.
 
         Not part of RFC 9309.
         """
@@ -169,10 +168,10 @@ class RobotsTxt:
     def request_rate(
         self, agents: Agents, minute_of_day: float | None = None
     ) -> RequestRate | None:
-        """The Request-rate for *agents*, the slowest of several, ``None`` where there is none.
+        """The Request-rate for *agents*, or ``None``. Of several, the slowest counts.
 
         Not part of RFC 9309. With a *minute_of_day* (in UTC), rates for other times of the day
-        do not count.
+        are ignored.
         """
         rates = [
             rate
@@ -182,17 +181,17 @@ class RobotsTxt:
         return max(rates, key=lambda rate: rate.delay, default=None)
 
     def visit_times(self, agents: Agents) -> tuple[TimeWindow, ...]:
-        """The times at which *agents* may visit, empty for any time. Not part of RFC 9309."""
+        """The times at which *agents* may visit; empty means any time. Not part of RFC 9309."""
         return tuple(self._values(agents, Field.VISIT_TIME, TimeWindow))
 
     def records_for(
         self, agents: Agents, fields: Collection[Field] = OTHER_FIELDS
     ) -> tuple[OtherRecord, ...]:
-        """The :attr:`records` of *fields* that are about *agents*.
+        """The :attr:`records` of *fields* that apply to *agents*.
 
-        Of each field, they are the records directly below user-agent lines that name *agents*,
-        or if there are none, all below such lines in their groups. Sitemap, Host, Clean-param
-        and License are about the site: see :attr:`records` for all of these.
+        For each field, these are the records directly below user-agent lines that name *agents*.
+        If there are none, they are all records below such lines in the same groups. Sitemap,
+        Host, Clean-param and License apply to the whole site: find them in :attr:`records`.
         """
         ours = sorted(line for _, line in self.lines_naming(agents))
         in_groups = [
@@ -206,7 +205,7 @@ class RobotsTxt:
         return tuple([each for each, is_direct in both if is_direct or each.field not in found])
 
     def lines_naming(self, agents: Agents) -> tuple[AgentLine, ...]:
-        """The user-agent lines that name *agents*, or everyone where none does."""
+        """The user-agent lines that name *agents*; if there are none, the lines with ``*``."""
         return tuple(chain.from_iterable(group.agents for group in self._groups_about(agents)))
 
     def _values(self, agents: Agents, field: Field, kind: type[_Value]) -> Iterator[_Value]:
@@ -228,7 +227,7 @@ class RobotsTxt:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What each line was taken for, and what is wrong with it: at least one for each line."""
+        """How each line is read, and its problems: at least one finding for each line."""
         return tuple(read_findings(self.body, self.dialect, self.truncated))
 
     def _is_robots_txt(self, path: str) -> bool:
@@ -246,18 +245,18 @@ class RobotsTxt:
         return path_to_match(url, self.dialect)
 
     def _allows_first(self, path: str, agents: Agents) -> bool:
-        """Whether the rules for *agents*, for which there is no index yet, allow *path*."""
+        """Whether the rules for *agents*, which have no index yet, allow *path*."""
         key = _key(agents)
         if key in self._requested:
             return self._rules_for(agents).decide(path) & 1 == 1
-        # Crawls request one page of many sites, and for one page, an index takes too long.
+        # Of many sites, a crawl requests one page only: building an index would take too long.
         self._requested = (*self._requested[-_MAX_RULE_SETS:], key)
         _, groups = groups_about(self.body, self.dialect, preferences(agents))
         _, patterns, allows = _combined(groups, self.dialect)
         return not refuses(path, patterns, allows, self.dialect)
 
     def _rules_for(self, agents: Agents) -> RuleSet:
-        """The combined rules of the groups that are about *agents*."""
+        """The combined rules of the groups that apply to *agents*."""
         key = _key(agents)
         rules = self._rule_sets.get(key)
         if rules is None:
@@ -265,16 +264,16 @@ class RobotsTxt:
         return rules
 
     def _groups_about(self, agents: Agents) -> tuple[OurGroup, ...]:
-        """The groups that are about *agents*."""
+        """The groups that apply to *agents*."""
         key = _key(agents)
         if self._groups is None or key not in self._groups:
             return self.keep(key, *groups_about(self.body, self.dialect, preferences(agents)))
         return self._groups[key]
 
     def keep(self, agents: Agents, agent: str, groups: list[Group]) -> tuple[OurGroup, ...]:
-        """Cache all that a verdict for *agents* needs, and return our groups.
+        """Cache all data for verdicts about *agents*, and return our groups.
 
-        *agent* and *groups* are of :func:`~scrapy_rep.rep.parsing.groups.groups_about`.
+        *agent* and *groups* are a result of :func:`~scrapy_rep.rep.parsing.groups.groups_about`.
         """
         key = _key(agents)
         self._index(key, agent, groups)
@@ -285,7 +284,7 @@ class RobotsTxt:
         return ours
 
     def _index(self, key: Agents, agent: str, groups: list[Group]) -> RuleSet:
-        """Cache the index of the rules of *groups*, which are about *agent*, for *key*."""
+        """Cache the index of the rules of *groups*, which apply to *agent*, for *key*."""
         # Other agents may have the same groups.
         rules = self._rule_sets.get(agent)
         if rules is None:
@@ -296,7 +295,7 @@ class RobotsTxt:
         return rules
 
     def _rule(self, line: int) -> Rule:
-        """The rule that stands at *line*."""
+        """The rule at *line*."""
         if self._rules is None or len(self._rules) >= _MAX_RULES:
             self._rules = {}
         if line not in self._rules:
@@ -313,7 +312,7 @@ def _key(agents: Agents) -> Agents:
 
 
 def _any_in(numbers: Sequence[int], lines: range) -> bool:
-    """Whether any of *numbers*, which are sorted, is one of *lines*."""
+    """Whether any of the sorted *numbers* is in *lines*."""
     return bisect_left(numbers, lines.start) < bisect_left(numbers, lines.stop)
 
 

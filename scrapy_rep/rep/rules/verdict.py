@@ -13,17 +13,17 @@ from .matching import MOST_PIECES, Rule
 
 
 class Reason(Enum):
-    """Why a verdict is what it is."""
+    """The reason for a verdict."""
 
     #: A rule of our group decides: :attr:`Verdict.rule`.
     RULE = "rule"
-    #: It would take too long to try all rules with ``*`` that may match.
+    #: Too many rules with ``*`` may match: trying them would take too long.
     MATCHING_LIMIT = "matching-limit"
-    #: Our group has no rule that matches.
+    #: No rule of our group matches.
     NO_RULE = "no-rule"
-    #: No group is about us or everyone.
+    #: The file has neither a group for us nor one for ``*``.
     NO_GROUP = "no-group"
-    #: The URL is that of the robots.txt.
+    #: The URL is the URL of the robots.txt.
     ROBOTS_TXT_ITSELF = "robots-txt-itself"
     #: The robots.txt is unavailable (RFC 9309 §2.3.1.3).
     UNAVAILABLE = "unavailable"
@@ -33,7 +33,7 @@ class Reason(Enum):
     DISALLOWED = "disallowed"
     #: An external parser decided; the line is unknown.
     OTHER_PARSER = "other-parser"
-    #: There is a robots.txt that no parser could read.
+    #: No parser could read the robots.txt.
     UNREADABLE = "unreadable"
     #: The URL has no origin.
     INVALID_URL = "invalid-url"
@@ -44,7 +44,7 @@ class Reason(Enum):
     #: The page itself refuses every purpose of the crawl, by a header or a meta tag, or the site
     #: does so in its tdmrep.json.
     RESERVED = "reserved"
-    #: The site asks to be visited at other times of the day.
+    #: The site allows visits only at other times of the day.
     VISIT_TIME = "visit-time"
 
 
@@ -52,12 +52,12 @@ class Reason(Enum):
 class Verdict:
     """Whether a URL may be accessed, and why.
 
-    *rule* or *record* decided, or neither; *line* is its line (from 1). *group* has the
-    user-agent lines by which it is about us. *merged* says that it is about us only because
+    *rule* or *record* decided, or neither; :attr:`line` is its line. *group* contains the
+    user-agent lines that make it apply to us. *merged* says that it applies to us only because
     another record, such as Crawl-delay, between our user-agent lines and others does not end
-    the group (RFC 9309 §2.2.4). *sent_as* is set if the download handler may send another URL,
-    which decided. *age* is that of the copy of robots.txt in seconds; *detail* adds to *reason*
-    for people. All text is safe to print.
+    the group (RFC 9309 §2.2.4). *sent_as* is set if the download handler may send another URL
+    and that URL decided. *age* is the age of the cached robots.txt in seconds; *detail* adds to
+    *reason*. All text is safe to print.
     """
 
     allowed: bool
@@ -73,13 +73,13 @@ class Verdict:
 
     @property
     def line(self) -> int:
-        """The line that decided, from 1; 0 where no line did."""
+        """The line that decided, counted from 1; 0 if no line decided."""
         decided = self.rule or self.record
         return decided.line if decided else 0
 
     def __str__(self) -> str:
         answer = "allowed" if self.allowed else "disallowed"
-        sent_as = f"; it may be sent as {printable(self.sent_as)}" if self.sent_as else ""
+        sent_as = f"; the request may be sent as {printable(self.sent_as)}" if self.sent_as else ""
         return f"{answer} {self._because()}{sent_as}"
 
     def _because(self) -> str:
@@ -93,7 +93,7 @@ class Verdict:
 
 
 def origin_or_verdict(url: str) -> Origin | Verdict:
-    """The origin of *url*, or the verdict if it has none."""
+    """The origin of *url*, or the verdict about a URL without an origin."""
     try:
         return Origin.of(url)
     except InvalidURL as error:
@@ -102,23 +102,23 @@ def origin_or_verdict(url: str) -> Origin | Verdict:
         return Verdict(False, Reason.INVALID_URL, detail=printable(str(error)))
 
 
-_MERGED = "a record between this group's user-agent lines does not end it"
+_MERGED = "a record between the user-agent lines does not end the group"
 
 _SENTENCES = {
     Reason.MATCHING_LIMIT: (
-        f"because rules of {{where}} with more than {MOST_PIECES} * may match the URL"
+        f"because the rules of {{where}} that may match contain more than {MOST_PIECES} *"
     ),
-    Reason.NO_RULE: "because no rule of {where} for us matches",
-    Reason.NO_GROUP: "because {where} has no group for us",
-    Reason.ROBOTS_TXT_ITSELF: "because robots.txt itself always is",
+    Reason.NO_RULE: "because no rule for this crawler in {where} matches",
+    Reason.NO_GROUP: "because {where} has no group for this crawler",
+    Reason.ROBOTS_TXT_ITSELF: "because robots.txt itself is always allowed",
     Reason.UNAVAILABLE: "because {where} is unavailable",
     Reason.UNREACHABLE: "because {where} is unreachable",
-    Reason.DISALLOWED: "because of how {where} was answered",
-    Reason.OTHER_PARSER: "by another parser's reading of {where}",
+    Reason.DISALLOWED: "because of the response to {where}",
+    Reason.OTHER_PARSER: "by an external parser of {where}",
     Reason.UNREADABLE: "because no parser could read {where}",
     Reason.INVALID_URL: "because the URL has no robots.txt",
     Reason.OTHER_SCHEME: "because URLs of this scheme have no robots.txt",
     Reason.PURPOSE: "because {where} refuses every purpose of this crawl",
     Reason.RESERVED: "because its page rules refuse every purpose of this crawl",
-    Reason.VISIT_TIME: "because {where} asks for visits at other times",
+    Reason.VISIT_TIME: "because {where} allows visits only at other times",
 }

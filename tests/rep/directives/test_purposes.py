@@ -165,11 +165,11 @@ def test_what_is_said_of_a_refusal() -> None:
     url = "https://example.com/"
     by_use = Preferences(records, (), FULL).refusal(url)
     assert by_use is not None
-    assert by_use.why == "this crawl shows more of its pages again: full"
+    assert by_use.why == "this crawl shows more of its pages than that: full"
     # No purpose being left says more.
     by_purpose = Preferences(records, ("search",), FULL).refusal(url)
     assert by_purpose is not None
-    assert by_purpose.why == "no purpose of this crawl is left"
+    assert by_purpose.why == "it refuses every purpose of this crawl"
 
 
 def test_an_invalid_url_has_no_preference() -> None:

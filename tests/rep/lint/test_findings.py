@@ -49,11 +49,11 @@ def test_a_file_in_order(dialect: Dialect) -> None:
         "line 1: ok: A comment.",
         "line 2: ok: A user-agent line for *.",
         'line 3: ok: The rule "Disallow: /a".',
-        'line 4: ok: A "Disallow" without a value, which says nothing of any URL.',
-        "line 5: ok: A Crawl-delay record, which decides no access.",
+        'line 4: ok: A "Disallow" without a value, which refuses no URL.',
+        "line 5: ok: A Crawl-delay record, which is not a rule.",
         "line 6: ok: A blank line.",
         "line 7: ok: A blank line.",
-        "line 8: ok: A Sitemap record, which decides no access.",
+        "line 8: ok: A Sitemap record, which is not a rule.",
     ]
 
 
@@ -102,28 +102,33 @@ def test_what_is_said_of_a_line_in_a_group(line: str, found: dict[str, list[str]
 @pytest.mark.parametrize(
     ("line", "kind", "sentence"),
     [
-        ("X\x1bY: /", K.UNKNOWN_FIELD, 'The field "X\\x1bY" is unknown: the line is ignored.'),
+        ("X\x1bY: /", K.UNKNOWN_FIELD, 'The field "X\\x1bY" is unknown. The line is ignored.'),
         (
             "DISSALLOW: /",
             K.TYPO,
-            'The misspelling "DISSALLOW" counts as Disallow here, not everywhere.',
+            'The misspelling "DISSALLOW" is read as Disallow. Other crawlers may ignore the line.',
         ),
         (
             "Allowed: /",
             K.KEY_BY_START,
-            '"Allowed" counts as Allow because it starts so; elsewhere it is unknown.',
+            '"Allowed" is read as Allow, because it starts with that name. Other crawlers ignore '
+            "the line.",
         ),
         (
             "Disallow: /" + "a" * 16_660,
             K.LINE_TOO_LONG,
-            "The line has 16671 bytes, of which the first 16663 are read.",
+            "The line has 16671 bytes. Only the first 16663 are read.",
         ),
         (
             "User-agent: y2k",
             K.CUT_NAME,
-            'Only "y" counts: a name has no byte but letters, digits, "-" and "_".',
+            'Only "y" is read: a name consists of letters, digits, "-" and "_".',
         ),
-        ("Visit-time: 0100-0100", K.MALFORMED, "It begins and ends at the same time."),
+        (
+            "Visit-time: 0100-0100",
+            K.MALFORMED,
+            "Start and end are the same, which could mean never or always.",
+        ),
     ],
     ids=lambda value: value.value if isinstance(value, FindingKind) else "",
 )
@@ -230,8 +235,8 @@ def test_names_of_several_groups(dialect: Dialect) -> None:
     )
     assert kinds(body, dialect) == [(6, "repeated-name"), (9, "repeated-name")]
     assert sentences(body, K.REPEATED_NAME, dialect) == [
-        "Line 1 has a group for * already: their rules are combined.",
-        "Line 2 has a group for x already: their rules are combined.",
+        "Line 1 already starts a group for *. The rules are combined.",
+        "Line 2 already starts a group for x. The rules are combined.",
     ]
 
 
@@ -243,7 +248,7 @@ def test_a_record_that_ends_no_group(dialect: Dialect) -> None:
     )
     assert [line for line, kind in kinds(body, dialect) if kind == "merged-group"] == [2, 6]
     assert sentences(body, K.MERGED_GROUP, dialect)[0] == (
-        "This ends no group: the rules that follow are about * (line 1) as about bot (line 4)."
+        "This line does not end the group. The rules below apply to * (line 1) and bot (line 4)."
     )
 
 

@@ -138,7 +138,7 @@ def test_a_token_that_a_group_can_name_is_one(token: str) -> None:
     ["", "*", "Example Bot", "ExampleBot/1.0", "Bot\n", "bőt", "Mozilla/5.0 (compatible; Bot)"],
 )
 def test_a_token_that_no_group_can_name_is_refused(token: str) -> None:
-    with pytest.raises(ValueError, match="is not a valid product token and can match no group"):
+    with pytest.raises(ValueError, match="is not a valid product token, so no group can match it"):
         check_token(token)
 
 

@@ -120,7 +120,7 @@ def test_a_malformed_value_is_kept_as_it_is_with_what_is_wrong(line: str) -> Non
     assert record.raw == line.encode().partition(b":")[2].strip()
     assert record.value is None
     # A sentence.
-    assert re.fullmatch(r"It [a-z].*\.", record.problem)
+    assert re.fullmatch(r"[A-Z][a-z]* .*\.", record.problem)
     # Longer ones are cut where they are shown.
     assert len(record.problem) < 200
 
@@ -143,7 +143,7 @@ def test_a_malformed_value_is_kept_as_it_is_with_what_is_wrong(line: str) -> Non
 def test_what_can_be_used_of_a_malformed_value_is(line: str, value: object) -> None:
     record = read(line.encode())
     assert record.value == value
-    assert re.fullmatch(r"It [a-z].*\.", record.problem)
+    assert re.fullmatch(r"[A-Z][a-z]* .*\.", record.problem)
 
 
 @pytest.mark.parametrize(
@@ -173,7 +173,7 @@ def test_bytes_that_are_not_utf8_do_not_raise(line: bytes, value: str) -> None:
 def test_preferences_that_are_unknown_are_those_of_their_path(value: str, path: str | None) -> None:
     record = read(f"Content-Usage: {path} {value}".replace("None ", "").encode())
     assert record.value == use(path=path)
-    assert re.fullmatch(r"It [a-z].*\.", record.problem)
+    assert re.fullmatch(r"[A-Z][a-z]* .*\.", record.problem)
     assert len(record.problem) < 200
 
 

@@ -40,19 +40,19 @@ MINE = (AgentLine("MyBot", 10),)
         (
             Verdict(False, Reason.RULE, RULE, MINE, merged=True),
             'disallowed by "Disallow: /private/" (line 12, group MyBot) of robots.txt;'
-            " a record between this group's user-agent lines does not end it",
+            " a record between the user-agent lines does not end the group",
         ),
         (
             Verdict(True, Reason.NO_RULE, group=MINE, origin=ORIGIN),
-            "allowed because no rule of https://example.com/robots.txt for us matches",
+            "allowed because no rule for this crawler in https://example.com/robots.txt matches",
         ),
         (
             Verdict(True, Reason.NO_GROUP, origin=ORIGIN),
-            "allowed because https://example.com/robots.txt has no group for us",
+            "allowed because https://example.com/robots.txt has no group for this crawler",
         ),
         (
             Verdict(True, Reason.ROBOTS_TXT_ITSELF, origin=ORIGIN),
-            "allowed because robots.txt itself always is",
+            "allowed because robots.txt itself is always allowed",
         ),
         (
             Verdict(True, Reason.UNAVAILABLE, origin=ORIGIN, detail="status 404"),
@@ -64,21 +64,24 @@ MINE = (AgentLine("MyBot", 10),)
         ),
         (
             Verdict(False, Reason.DISALLOWED, origin=ORIGIN, detail="status 403"),
-            "disallowed because of how https://example.com/robots.txt was answered (status 403)",
+            "disallowed because of the response to https://example.com/robots.txt (status 403)",
         ),
         (
             Verdict(False, Reason.OTHER_PARSER, origin=ORIGIN),
-            "disallowed by another parser's reading of https://example.com/robots.txt",
+            "disallowed by an external parser of https://example.com/robots.txt",
         ),
         (
             Verdict(False, Reason.UNREADABLE, origin=ORIGIN),
             "disallowed because no parser could read https://example.com/robots.txt",
         ),
         (
-            Verdict(False, Reason.INVALID_URL, detail="it names no host"),
-            "disallowed because the URL has no robots.txt (it names no host)",
+            Verdict(False, Reason.INVALID_URL, detail="it has no host"),
+            "disallowed because the URL has no robots.txt (it has no host)",
         ),
-        (Verdict(True, Reason.NO_GROUP), "allowed because robots.txt has no group for us"),
+        (
+            Verdict(True, Reason.NO_GROUP),
+            "allowed because robots.txt has no group for this crawler",
+        ),
     ],
     ids=lambda value: value.reason.value if isinstance(value, Verdict) else "",
 )
@@ -101,7 +104,7 @@ def test_there_is_a_sentence_for_every_reason(reason: Reason) -> None:
         ("HTTPS://Example.com/page", ORIGIN),
         ("data:,x", Verdict(True, Reason.OTHER_SCHEME)),
         (" S3://bucket/key", Verdict(True, Reason.OTHER_SCHEME)),
-        ("http:///page", Verdict(False, Reason.INVALID_URL, detail="'http:///page' names no host")),
+        ("http:///page", Verdict(False, Reason.INVALID_URL, detail="'http:///page' has no host")),
         # A host and a port: nothing that could be requested is let through unasked.
         *(
             (
