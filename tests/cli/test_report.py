@@ -70,7 +70,7 @@ def test_the_store_of_the_project(filled: Path) -> None:
     assert page.rows["https://refused.example"]["lines"] is None
     details = page.of("https://outage.example")
     assert details["lines"] == ["User-agent: *", "Disallow: /private/"]
-    assert dict(details["entry"])["for a crawl"].startswith("pages are allowed or refused by")
+    assert dict(details["details"])["for a crawl"].startswith("pages are allowed or refused by")
     assert [what for _, what, _ in details["news"]] == [
         "status 200",
         "unreachable from then on",
@@ -88,7 +88,7 @@ def test_another_store_to_another_file(tmp_path: Path, spelling: str) -> None:
     page = read(tmp_path / "a b.html")
     line = page.of("https://a.example")["lines"][1]
     assert line[0] == "Disallow: /\\x1b[31m<script>\\xff"
-    assert page.tags.count("script") == 3
+    assert page.tags.count("script") == 4
 
 
 @pytest.mark.once
