@@ -28,6 +28,15 @@ class ConfigurationError(ValueError):
     setting, the value and what is accepted.
     """
 
+    @property
+    def __traceback__(self) -> None:
+        """``None``: loggers write it, and 79 lines of code would hide the message."""
+
+    @__traceback__.setter
+    def __traceback__(self, value: object) -> None:
+        # contextlib sets it.
+        pass
+
 
 class CrawlStopping(Exception):
     """A robots.txt was not fetched because the crawl is stopping."""

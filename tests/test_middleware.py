@@ -10,9 +10,8 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-import pytest_twisted
 from scrapy import Request, Spider
-from scrapy.utils.defer import deferred_from_coro
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.test import get_crawler
 from twisted.internet.defer import Deferred, succeed
 
@@ -35,7 +34,7 @@ from tests.decision_cases import (
     SITE,
     Case,
 )
-from tests.holding.engines import settle
+from tests.holding.engines import in_a_loop, settle
 from tests.policy_examples import NOON
 
 
@@ -218,14 +217,14 @@ async def held(case: Case, did: list[str], came: bool = True, **parts: Any) -> A
     return await middleware._hold(ORIGIN, request_of(case), Arrival.FIRST, None)  # noqa: SLF001
 
 
-@pytest_twisted.ensureDeferred
+@in_a_loop
 async def test_a_held_request_reacquires_its_concurrency() -> None:
     did: list[str] = []
     assert await held(Case(RULES, "/yes", ""), did) is None
     assert did == ["policy", "reacquire"]
 
 
-@pytest_twisted.ensureDeferred
+@in_a_loop
 async def test_a_paced_request_reacquires_before_it_is_asked_whether_it_has_its_turn() -> None:
     """Its turn may be lost meanwhile: then it waits for another one."""
     did: list[str] = []
@@ -234,7 +233,7 @@ async def test_a_paced_request_reacquires_before_it_is_asked_whether_it_has_its_
     assert did == ["policy", *one, *one]
 
 
-@pytest_twisted.ensureDeferred
+@in_a_loop
 async def test_a_turn_may_be_lost_while_concurrency_is_reacquired() -> None:
     did: list[str] = []
     throttle = Throttle(did, lost=1, at_once=True)
@@ -243,7 +242,7 @@ async def test_a_turn_may_be_lost_while_concurrency_is_reacquired() -> None:
     assert did == [*one, *one]
 
 
-@pytest_twisted.ensureDeferred
+@in_a_loop
 async def test_a_held_request_that_is_refused() -> None:
     did: list[str] = []
     with pytest.raises(RobotsForbidden):
@@ -251,7 +250,7 @@ async def test_a_held_request_that_is_refused() -> None:
     assert did == ["policy"]
 
 
-@pytest_twisted.ensureDeferred
+@in_a_loop
 async def test_a_request_that_must_leave_goes_back() -> None:
     did: list[str] = []
     case = Case(DEFERRED, "/yes", "")
@@ -262,7 +261,7 @@ async def test_a_request_that_must_leave_goes_back() -> None:
     assert did == ["policy", "admit", "turn", "back"]
 
 
-@pytest_twisted.ensureDeferred
+@in_a_loop
 @pytest.mark.parametrize(("held_for", "since"), [(None, NOON), (60, NOON - 60), (-60, NOON)])
 async def test_since_when_a_request_is_held_goes_with_it(
     held_for: float | None, since: float
@@ -272,7 +271,7 @@ async def test_since_when_a_request_is_held_goes_with_it(
     assert returned.meta[HELD_SINCE] == since
 
 
-@pytest_twisted.ensureDeferred
+@in_a_loop
 async def test_nothing_is_sent_after_a_stop() -> None:
     did: list[str] = []
     limit = SimpleNamespace(is_closing=True)
@@ -280,7 +279,7 @@ async def test_nothing_is_sent_after_a_stop() -> None:
     assert did == ["policy", "reacquire", "back"]
 
 
-@pytest_twisted.ensureDeferred
+@in_a_loop
 async def test_a_fetch_that_waits_for_its_turn_takes_no_concurrency() -> None:
     released: list[bool] = []
 
@@ -305,7 +304,7 @@ async def test_a_fetch_that_waits_for_its_turn_takes_no_concurrency() -> None:
     await settle()
     assert released == [True]
     turn.callback(None)
-    await waiting
+    await maybe_deferred_to_future(waiting)
     download.stop_clock()
     assert released == [True, False]
 
@@ -331,3 +330,30 @@ def test_requests_that_obey_no_robots_txt_are_not_asked_about() -> None:
     case = Case(RULES, "/no", "")
     request = Request(f"{SITE}/no", meta={"dont_obey_robotstxt": True})
     assert done_with(request, middleware_for(case)) == "Admit"
+
+
+def test_a_component_that_asks_again_during_a_stop_is_refused() -> None:
+    """It would ask again at once, for ever."""
+    middleware = middleware_for(Case(RULES, "/yes", ""), quickly=False)
+    middleware._queue = SimpleNamespace(  # noqa: SLF001
+        returns=SimpleNamespace(arrival=lambda request: Arrival.FROM_COMPONENT)
+    )
+    middleware._limit = SimpleNamespace(is_closing=True)  # noqa: SLF001
+    with pytest.raises(RobotsForbidden, match="the crawl is stopping"):
+        middleware.process_request(Request(f"{SITE}/yes"))
+    middleware._limit.is_closing = False  # noqa: SLF001
+    assert middleware.process_request(Request(f"{SITE}/yes")) is None
+
+
+@in_a_loop
+async def test_requests_that_are_held_or_refused_are_counted() -> None:
+    middleware = middleware_for(Case(DEFERRED, "/yes", ""))
+    stats = middleware._crawler.stats  # noqa: SLF001
+    before = stats.get_value("robotstxt/kept_count", 0)
+    # However often it is held.
+    await held(Case(DEFERRED, "/yes", ""), [], came=False)
+    await held(Case(DEFERRED, "/yes", "", held_for=60), [], came=False)
+    assert stats.get_value("robotstxt/kept_count") == before + 1
+    before = stats.get_value("robotstxt/forbidden/rule", 0)
+    assert done_with(Request(f"{SITE}/no"), middleware_for(Case(RULES, "/no", ""))) == "Refuse"
+    assert stats.get_value("robotstxt/forbidden/rule") == before + 1

@@ -193,11 +193,11 @@ def test_a_value_that_makes_sense(name: str, value: Any, field: str, expected: A
 
 SECONDS = "accepted: a number of seconds above 0"
 REFUSED: list[tuple[str, Any, str]] = [
-    ("REP_AGENT_TOKENS", "Example Bot", "is no product token"),
-    ("REP_AGENT_TOKENS", ["ExampleBot/1.0"], "is no product token"),
-    ("REP_AGENT_TOKENS", ["*"], "is no product token"),
-    ("REP_AGENT_TOKENS", "a,", "is no product token"),
-    ("REP_AGENT_TOKENS", [1], "is no product token"),
+    ("REP_AGENT_TOKENS", "Example Bot", "is not a valid product token"),
+    ("REP_AGENT_TOKENS", ["ExampleBot/1.0"], "is not a valid product token"),
+    ("REP_AGENT_TOKENS", ["*"], "is not a valid product token"),
+    ("REP_AGENT_TOKENS", "a,", "is not a valid product token"),
+    ("REP_AGENT_TOKENS", [1], "is not a valid product token"),
     ("REP_AGENT_TOKENS", 1, "accepted: one product token or a list of them"),
     (
         "REP_COMPARE_FEED",
@@ -293,6 +293,17 @@ def test_a_value_that_makes_none_is_refused_with_name_value_and_what_is_accepted
     assert accepted in str(raised.value)
 
 
+def test_no_traceback_hides_the_message() -> None:
+    with pytest.raises(ConfigurationError) as raised:
+        read(REP_MAX_WAIT="soon")
+    # As asyncio hands it to the logger, which writes what a crawl did not start for.
+    error = raised.value
+    shown = traceback.format_exception(type(error), error, error.__traceback__)
+    assert shown == [
+        f"scrapy_rep.exceptions.ConfigurationError: REP_MAX_WAIT = 'soon': {SECONDS}\n"
+    ]
+
+
 def test_every_setting_has_a_case_above() -> None:
     assert set(DEFAULTS) <= {name for name, *_ in ACCEPTED}
     assert set(DEFAULTS) <= {name for name, *_ in REFUSED}
@@ -363,7 +374,7 @@ def test_a_feed_needs_a_storage(storages: dict[str, Any], says: str) -> None:
 
 
 def test_tokens_are_refused_on_their_own_too() -> None:
-    with pytest.raises(ValueError, match="'a b' is no product token"):
+    with pytest.raises(ValueError, match="'a b' is not a valid product token"):
         tokens(["a b"])
 
 

@@ -142,7 +142,7 @@ def test_a_spiders_token_that_no_group_can_name_stops_the_start(value: object) -
 def test_a_requests_token_that_no_group_can_name_is_refused() -> None:
     with pytest.raises(
         ValueError,
-        match=r"^request\.meta\['robots_agent_tokens'\] = 'Example Bot': .* is no product token",
+        match=r"^request\.meta\['robots_agent_tokens'\] = 'Example Bot': .* is not a valid product",
     ):
         tokens_of(request({"robots_agent_tokens": "Example Bot"}))
 

@@ -137,7 +137,7 @@ def _fetch(evaluation: Evaluation) -> str:
 def _in_short(evaluation: Evaluation) -> str:
     refreshed = evaluation.due and evaluation.access is not None
     requests = _REQUESTS[evaluation.access] + (", fetched in the background" if refreshed else "")
-    return f"**{evaluation.standing.value}**: {requests}"
+    return f"**{evaluation.freshness.value}**: {requests}"
 
 
 def now() -> Iterator[list[str]]:
@@ -146,7 +146,7 @@ def now() -> Iterator[list[str]]:
     for known, entry in _KNOWN.items():
         evaluation = _now(entry)
         requests = _REQUESTS[evaluation.access]
-        yield [known, f"**{evaluation.standing.value}**", requests, _fetch(evaluation)]
+        yield [known, f"**{evaluation.freshness.value}**", requests, _fetch(evaluation)]
 
 
 def after() -> Iterator[list[str]]:

@@ -134,7 +134,7 @@ class OriginState:
     @property
     def standing(self) -> str:
         """The value of a :class:`Freshness`, or :data:`DUE`."""
-        standing = self.evaluation.standing
+        standing = self.evaluation.freshness
         if standing is Freshness.FRESH and self.evaluation.due:
             return DUE
         if standing is Freshness.ABSENT:

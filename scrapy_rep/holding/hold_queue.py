@@ -196,12 +196,15 @@ class HoldQueue:
         heappush(self._resuming, (rank, woken))
 
     def _resume(self) -> None:
-        _, woken = heappop(self._resuming)
+        # A stop is not to take a step for each request.
+        number = len(self._resuming) if self.limit.is_closing else 1
+        resuming = [heappop(self._resuming)[1] for _ in range(number)]
         if self._resuming:
             self.call_later(0, self._resume)
-        # Else its request was cancelled.
-        if not woken.called:
-            woken.callback(None)
+        for woken in resuming:
+            # Else its request was cancelled.
+            if not woken.called:
+                woken.callback(None)
 
     # -- room --------------------------------------------------------------------------
 

@@ -1,13 +1,13 @@
 """What each specification says, as data.
 
-Here may live: one value per point on which specifications differ, and the
-values themselves. Here may not live: code that acts on them; that stands in
-the file that owns the point, and reads the value from the dialect it is given.
+Here may live: one value per point on which specifications differ. Here may not live: code
+that acts on the values; the file that owns a point reads its value from the given dialect.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import Enum
 
@@ -32,24 +32,24 @@ class Access(Enum):
 
 
 class WhenUnreachable(Enum):
-    """What becomes of a request whose origin's robots.txt is unreachable."""
+    """What happens to a request if the robots.txt of its origin is unreachable."""
 
-    #: Refused (RFC 9309 §2.3.1.4: "MUST assume complete disallow").
+    #: It is refused (RFC 9309 §2.3.1.4: "MUST assume complete disallow").
     DISALLOW = "disallow"
-    #: Kept, and asked about again when the robots.txt has been.
+    #: It is held until the next attempt to fetch the robots.txt.
     DEFER = "defer"
-    #: Let through.
+    #: It is admitted.
     ALLOW = "allow"
 
 
 class Naming(Enum):
-    """How the value of a user-agent line says whom it is about."""
+    """How the value of a user-agent line names a crawler."""
 
-    #: By a product token at its start, which is compared as a whole.
+    #: It starts with the product token, which is compared as a whole.
     TOKEN = "token"
-    #: By a name that is all of the value.
+    #: It is the name.
     WHOLE = "whole"
-    #: By any text that our name is part of.
+    #: It contains the name.
     SUBSTRING = "substring"
 
 
@@ -73,201 +73,128 @@ class PathForm(Enum):
     VERBATIM = "verbatim"
 
 
-@dataclass(frozen=True, slots=True)
-class StatusRule:
-    """HTTP statuses *first* to *last*, both included, mean *access*."""
-
-    first: int
-    last: int
-    access: Access
+_SUCCESSFUL = range(200, 300), Access.SUCCESSFUL
+_FORBIDDEN = (401, 403), Access.DISALLOWED
+_TOO_MANY_REQUESTS = (429,), Access.UNREACHABLE
+_CLIENT_ERRORS = range(400, 500), Access.UNAVAILABLE
 
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """One way to read robots.txt. Times are seconds, sizes bytes."""
+    """One way to read robots.txt. Times are in seconds, sizes in bytes.
+
+    The defaults are RFC 9309, which the section numbers refer to, with the leniency that real
+    files need.
+    """
 
     name: str
 
     # lines.py
-    #: Bytes of a file that are read where nobody says otherwise, ``None`` for all.
-    max_size: int | None
+    #: How many bytes of a file are read by default, ``None`` for all.
+    max_size: int | None = MIN_PARSED_SIZE
     #: Decode a file that starts with a UTF-16 byte order mark.
-    utf16: bool
-    #: Bytes of a line that are read; what follows them is ignored.
-    max_line: int | None
-    #: The first NUL ends its line (C strings), instead of being a byte.
-    nul_ends_line: bool
-    #: The typos and the missing colon that the reference library accepts.
-    lenient_keys: bool
+    utf16: bool = True
+    #: How many bytes of a line are read, ``None`` for all.
+    max_line: int | None = None
+    #: The first NUL ends its line, as in C.
+    nul_ends_line: bool = False
+    #: Accept the typos and the missing colon that the reference library accepts.
+    lenient_keys: bool = True
     #: ``Disallowed:`` counts as ``Disallow:``, and so on.
-    keys_by_prefix: bool
+    keys_by_prefix: bool = False
 
     # agents.py
-    naming: Naming
+    naming: Naming = Naming.TOKEN
     #: Product tokens may contain digits.
-    digits_in_tokens: bool
+    digits_in_tokens: bool = True
     #: A user-agent line without a name names the agent without a name, instead of nobody.
-    empty_names: bool
+    empty_names: bool = False
 
-    # robotstxt.py
-    #: A blank line ends a group; a line that holds only a comment is not blank.
-    blank_ends_group: bool
+    # groups.py
+    #: A blank line ends a group; a line that has only a comment is not blank. §2.2.4: what is
+    #: not a rule "MUST NOT interfere" with groups.
+    blank_ends_group: bool = False
     #: There are Allow lines.
-    allow_lines: bool
+    allow_lines: bool = True
 
     # urls.py, matching.py
-    path_form: PathForm
+    path_form: PathForm = PathForm.CANONICAL
     #: ``*`` and ``$`` in patterns have a meaning.
-    wildcards: bool
-    precedence: Precedence
+    wildcards: bool = True
+    precedence: Precedence = Precedence.LONGEST
     #: ``Allow: /a/index.html`` also allows ``/a/``.
-    index_pages: bool
-    #: ``/robots.txt`` itself is allowed whatever the rules say.
-    robots_txt_allowed: bool
-    #: A rule without a value matches everything with no byte, and so is the
-    #: deciding line where nothing longer matches. It never refuses.
-    empty_rules_match: bool
+    index_pages: bool = True
+    #: ``/robots.txt`` itself is always allowed (§2.2.2).
+    robots_txt_allowed: bool = True
+    #: A rule without a value matches every path with a length of 0, and never refuses it.
+    empty_rules_match: bool = False
 
     # access.py
-    #: The first that covers a status says what it means.
-    statuses: tuple[StatusRule, ...]
-    #: What a status that none covers means, and that there is no answer.
-    otherwise: Access
-    #: How many redirects in a row are followed, and what it means if more come.
-    max_redirects: int
-    too_many_redirects: Access
-    when_unreachable: WhenUnreachable
+    #: Statuses and their access result; the first that match count.
+    statuses: tuple[tuple[Collection[int], Access], ...] = (_SUCCESSFUL, _CLIENT_ERRORS)
+    #: What all other statuses and a missing answer mean. §2.3.1.4: 500 to 599; and what the
+    #: standard leaves undefined (304 unasked, a redirect without Location) cannot allow anything.
+    otherwise: Access = Access.UNREACHABLE
+    #: How many redirects in a row are followed. §2.3.1.2: "at least five consecutive redirects",
+    max_redirects: int = 5
+    #: and then "crawlers MAY assume that the robots.txt is unavailable".
+    too_many_redirects: Access = Access.UNAVAILABLE
+    when_unreachable: WhenUnreachable = WhenUnreachable.DISALLOW
 
     # freshness.py
-    #: How long a copy may be used where HTTP headers say nothing.
-    lifetime: float
-    #: How long at most, whatever they say; ``None`` where they decide.
-    max_lifetime: float | None
-    #: Whether they are asked at all.
-    cache_headers: bool
-    #: Whether a file goes on being used beyond its lifetime while the robots.txt is unreachable.
-    stale_in_outage: bool
-    #: For how long an origin without a copy may be unreachable before it counts as one without
-    #: a robots.txt; infinite for good.
-    grace: float
+    #: The lifetime of a copy where HTTP headers do not give one. §2.4: "SHOULD NOT use the
+    #: cached version for more than 24 hours".
+    lifetime: float = _DAY
+    #: The longest lifetime that headers can give, ``None`` for any.
+    max_lifetime: float | None = _DAY
+    #: HTTP cache headers count.
+    cache_headers: bool = True
+    #: A file outlives its lifetime while the robots.txt is unreachable, as §2.4 permits.
+    stale_in_outage: bool = True
+    #: How long an origin without a copy stays unreachable before it counts as one without a
+    #: robots.txt. §2.3.1.4: "a reasonably long period of time (for example, 30 days)".
+    grace: float = 30 * _DAY
 
 
-#: RFC 9309 with the leniency that real files need.
-RFC9309 = Dialect(
-    name="rfc9309",
-    max_size=MIN_PARSED_SIZE,
-    utf16=True,
-    max_line=None,
-    nul_ends_line=False,
-    lenient_keys=True,
-    keys_by_prefix=False,
-    naming=Naming.TOKEN,
-    digits_in_tokens=True,
-    empty_names=False,
-    # §2.2.4: what is no rule "MUST NOT interfere" with groups.
-    blank_ends_group=False,
-    allow_lines=True,
-    path_form=PathForm.CANONICAL,
-    wildcards=True,
-    precedence=Precedence.LONGEST,
-    index_pages=True,
-    robots_txt_allowed=True,
-    empty_rules_match=False,
-    statuses=(
-        StatusRule(200, 299, Access.SUCCESSFUL),
-        StatusRule(400, 499, Access.UNAVAILABLE),
-    ),
-    # §2.3.1.4, 500-599; and what the standard leaves undefined (304 unasked,
-    # a redirect to nowhere): what cannot be understood cannot allow anything.
-    otherwise=Access.UNREACHABLE,
-    # §2.3.1.2: "at least five consecutive redirects", and then "crawlers MAY
-    # assume that the robots.txt is unavailable".
-    max_redirects=5,
-    too_many_redirects=Access.UNAVAILABLE,
-    when_unreachable=WhenUnreachable.DISALLOW,
-    # §2.4: "SHOULD NOT use the cached version for more than 24 hours".
-    lifetime=_DAY,
-    max_lifetime=_DAY,
-    cache_headers=True,
-    # §2.4: "unless the robots.txt is unreachable".
-    stale_in_outage=True,
-    # §2.3.1.4: "a reasonably long period of time (for example, 30 days)".
-    grace=30 * _DAY,
-)
+RFC9309 = Dialect("rfc9309")
 
 #: Google's open-source library, to the bit.
 GOOGLE = Dialect(
-    name="google",
+    "google",
     max_size=None,
     utf16=False,
     # robots.cc: a buffer of 2083 * 8 bytes, the last one for the final NUL.
     max_line=2083 * 8 - 1,
     nul_ends_line=True,
-    lenient_keys=True,
     keys_by_prefix=True,
-    naming=Naming.TOKEN,
     digits_in_tokens=False,
     empty_names=True,
-    blank_ends_group=False,
-    allow_lines=True,
     path_form=PathForm.VERBATIM,
-    wildcards=True,
-    precedence=Precedence.LONGEST,
-    index_pages=True,
     robots_txt_allowed=False,
     empty_rules_match=True,
-    # As Google documents its crawlers; the library does not fetch.
-    statuses=(
-        StatusRule(200, 299, Access.SUCCESSFUL),
-        StatusRule(429, 429, Access.UNREACHABLE),
-        StatusRule(400, 499, Access.UNAVAILABLE),
-    ),
-    otherwise=Access.UNREACHABLE,
-    max_redirects=5,
-    too_many_redirects=Access.UNAVAILABLE,
-    when_unreachable=WhenUnreachable.DISALLOW,
-    lifetime=_DAY,
+    # As Google documents its crawlers; the library does not fetch. "After 30 days", Google uses
+    # "the last cached copy", and without one it "assumes that there are no crawl restrictions";
+    # here the copy is used before that, too.
+    statuses=(_SUCCESSFUL, _TOO_MANY_REQUESTS, _CLIENT_ERRORS),
     max_lifetime=None,
-    cache_headers=True,
-    # "After 30 days", Google uses "the last cached copy", and without one it "assumes that
-    # there are no crawl restrictions"; here the copy is used before that, too.
-    stale_in_outage=True,
-    grace=30 * _DAY,
 )
 
 #: The Internet-Draft of November 1996, "A Method for Robots Exclusion".
 KOSTER1996 = Dialect(
-    name="koster1996",
-    max_size=MIN_PARSED_SIZE,
-    utf16=True,
-    max_line=None,
-    nul_ends_line=False,
+    "koster1996",
     lenient_keys=False,
-    keys_by_prefix=False,
     # §3.2.1: "a simple name"; §3.3: agent = token.
     naming=Naming.WHOLE,
-    digits_in_tokens=True,
-    empty_names=False,
     # §3.2: records are "separated by blank lines".
     blank_ends_group=True,
-    allow_lines=True,
     path_form=PathForm.DECODED,
     wildcards=False,
     # §3.2.2: "in the order they occur in the record. The first match found is used."
     precedence=Precedence.FIRST,
     index_pages=False,
+    # §3.1; "temporary failure" is any other that is not the client's. /robots.txt is allowed,
     # §3: robots "must retrieve these instructions before visiting other URLs".
-    robots_txt_allowed=True,
-    empty_rules_match=False,
-    # §3.1; "temporary failure" is any other that is not the client's.
-    statuses=(
-        StatusRule(200, 299, Access.SUCCESSFUL),
-        StatusRule(401, 401, Access.DISALLOWED),
-        StatusRule(403, 403, Access.DISALLOWED),
-        StatusRule(429, 429, Access.UNREACHABLE),
-        StatusRule(400, 499, Access.UNAVAILABLE),
-    ),
-    otherwise=Access.UNREACHABLE,
+    statuses=(_SUCCESSFUL, _FORBIDDEN, _TOO_MANY_REQUESTS, _CLIENT_ERRORS),
     # §3.1: "should follow the redirects until a resource can be found".
     max_redirects=20,
     too_many_redirects=Access.UNREACHABLE,
@@ -276,49 +203,33 @@ KOSTER1996 = Dialect(
     # §3.4: "robots should default to an expiry of 7 days".
     lifetime=7 * _DAY,
     max_lifetime=None,
-    cache_headers=True,
     # §3.4: "must periodically verify the cached copy is fresh before using its contents".
     stale_in_outage=False,
     # §3.1: "until such time as the resource can be retrieved".
     grace=math.inf,
 )
 
-#: The consensus of June 1994, "A Standard for Robot Exclusion".
+#: The consensus of June 1994, "A Standard for Robot Exclusion". It does not mention encodings.
 KOSTER1994 = Dialect(
-    name="koster1994",
-    max_size=MIN_PARSED_SIZE,
-    utf16=True,
-    max_line=None,
-    nul_ends_line=False,
+    "koster1994",
     lenient_keys=False,
-    keys_by_prefix=False,
-    # "A case insensitive substring match of the name without version
-    # information is recommended."
+    # "A case insensitive substring match of the name without version information is recommended."
     naming=Naming.SUBSTRING,
-    digits_in_tokens=True,
-    empty_names=False,
     blank_ends_group=True,
     # "Unrecognised headers are ignored", and this is one.
     allow_lines=False,
-    # "any URL that starts with this value": it says nothing of encodings.
-    path_form=PathForm.CANONICAL,
+    # "any URL that starts with this value".
     wildcards=False,
     precedence=Precedence.FIRST,
     index_pages=False,
-    robots_txt_allowed=True,
-    empty_rules_match=False,
     # It knows a file or none: "all robots will consider themselves welcome".
-    statuses=(StatusRule(200, 299, Access.SUCCESSFUL),),
+    statuses=(_SUCCESSFUL,),
     otherwise=Access.UNAVAILABLE,
-    max_redirects=5,
-    too_many_redirects=Access.UNAVAILABLE,
     when_unreachable=WhenUnreachable.ALLOW,
+    # A copy is used for the crawl.
     lifetime=math.inf,
     max_lifetime=None,
     cache_headers=False,
-    # It says nothing of either; a copy is used for the crawl.
-    stale_in_outage=True,
-    grace=30 * _DAY,
 )
 
 #: By the name that ``REP_DIALECT`` takes.

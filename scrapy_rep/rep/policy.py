@@ -1,4 +1,4 @@
-"""All that is known of one origin: the value that a crawl keeps and asks."""
+"""The policy of one origin: its rules and directives, and whether they may be used."""
 
 from __future__ import annotations
 
@@ -18,33 +18,22 @@ from .rules.verdict import Reason, Verdict
 
 
 class Rules(Protocol):
-    """What a robots.txt says, whoever read it."""
+    """The rules of a robots.txt, by our parser or an external one."""
 
     def allowed(self, url: str, agents: Agents) -> bool:
         """Whether *agents* may access *url*."""
 
     def verdict(self, url: str, agents: Agents) -> Verdict:
-        """The same, with what it rests on."""
-
-
-_DEFER = WhenUnreachable.DEFER
-_REASONS = {
-    Access.UNAVAILABLE: Reason.UNAVAILABLE,
-    Access.UNREACHABLE: Reason.UNREACHABLE,
-    Access.DISALLOWED: Reason.DISALLOWED,
-}
+        """The answer of :meth:`allowed` with its reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What holds for an origin from now until *until*, and what it rests on.
+    """What a crawl may do at an origin until the time *until*, in seconds since the epoch.
 
-    *rules* is ``None`` unless *access* is successful, and so are *robots*, the file
-    as this package reads it, whoever read the rules, and *directives*, what it asks for
-    beyond them, as far as the crawl heeds it; most files ask for nothing. *entry* is what fetches
-    have told, *copy* the answer in it that is in use, if one is. *due* says
-    that it is time to fetch again, though this may still be used. Times are
-    seconds since the epoch.
+    If *access* is successful, *rules* are set, and *robots*, the file as this package reads it.
+    *directives* are those that the crawl honours, if there are any. *copy* is the answer in the
+    cache entry *entry* that is in use, if any. *due* says that it is time to fetch again.
     """
 
     origin: Origin
@@ -55,7 +44,6 @@ class Policy:
     copy: StoredResponse | None
     until: float
     due: bool = False
-    #: What becomes of requests while the access result is "unreachable".
     when_unreachable: WhenUnreachable = WhenUnreachable.DISALLOW
     robots: RobotsTxt | None = None
     directives: Directives | None = None
@@ -64,7 +52,7 @@ class Policy:
 
     @property
     def url(self) -> str:
-        """Where the last answer came from, after redirects."""
+        """The URL of the last answer, after redirects."""
         return self._last.url
 
     @property
@@ -74,25 +62,25 @@ class Policy:
 
     @property
     def detail(self) -> str:
-        """What more is known of the last answer; text for people, safe to print."""
+        """Details of the last answer for people, safe to print."""
         return self._last.detail
 
     @property
     def fetched_at(self) -> float:
-        """When the copy in use was fetched or confirmed, or a fetch last tried."""
+        """When the copy in use was fetched or confirmed, or the last attempt was made."""
         if self.copy is not None:
             return self.copy.confirmed_at
         return self.entry.outage.last_at if self.entry.outage else 0.0
 
     @property
     def unreachable_since(self) -> float | None:
-        """When the attempts that failed in a row began, ``None`` if none did."""
+        """The time of the first attempt of the current outage, ``None`` if there is none."""
         return self.entry.outage.since if self.entry.outage else None
 
     @property
     def defers(self) -> bool:
-        """Whether requests are to be kept until more is known."""
-        return self.access is Access.UNREACHABLE and self.when_unreachable is _DEFER
+        """Whether requests are held until the robots.txt is reachable."""
+        return self.access is Access.UNREACHABLE and self.when_unreachable is WhenUnreachable.DEFER
 
     @property
     def sitemaps(self) -> tuple[str, ...]:
@@ -104,7 +92,7 @@ class Policy:
         return self.robots.crawl_delay(agents) if self.robots is not None else None
 
     def pace(self, agents: Agents) -> Pace:
-        """How fast and when *agents* are asked to come, as far as the crawl heeds it."""
+        """The honoured directives for *agents* about delays and times."""
         return self.directives.pace(agents) if self.directives is not None else Pace()
 
     @property
@@ -120,22 +108,17 @@ class Policy:
         return self._allows_all() or is_robots_txt(url, self.dialect)
 
     def verdict(self, url: str, agents: Agents, now: float) -> Verdict:
-        """The same at time *now*, with what it rests on."""
+        """The answer of :meth:`allowed` at time *now* with its reason."""
         age = max(0.0, now - self.fetched_at)
         if self.rules is not None:
             return replace(self.rules.verdict(url, agents), origin=self.origin, age=age)
         if is_robots_txt(url, self.dialect):
             return Verdict(True, Reason.ROBOTS_TXT_ITSELF, origin=self.origin, age=age)
-        return Verdict(
-            self._allows_all(),
-            _REASONS[self.access],
-            origin=self.origin,
-            age=age,
-            detail=self.detail,
-        )
+        reason = Reason(self.access.value)
+        return Verdict(self._allows_all(), reason, None, (), self.origin, age, self.detail)
 
     def objection(self, url: str, agents: Agents, now: float) -> Verdict | None:
-        """The verdict against *url*, which is allowed, by what the crawl heeds beyond rules."""
+        """The verdict against *url*, which the rules allow, by honoured directives."""
         if self.robots is None or self.directives is None or is_robots_txt(url, self.dialect):
             return None
         age = max(0.0, now - self.fetched_at)

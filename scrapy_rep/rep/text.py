@@ -6,10 +6,24 @@ shown, but never with power over a terminal, a log file or a page.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from itertools import islice
+
 #: Longer values are cut when shown.
 MAX_SHOWN = 200
 #: How long what is shown can be: each character escaped, and a mark for the cut.
 MAX_PRINTED = len(r"\U0010ffff") * MAX_SHOWN + 1
+
+
+def listed(values: Collection[object], most: int = 10) -> str:
+    """*values* as :func:`printable`, with commas between them; of more than *most*, the first ones.
+
+    >>> listed("abc", most=2)
+    'a, b and 1 more'
+    """
+    shown = ", ".join(printable(str(value)) for value in islice(values, most))
+    more = len(values) - most
+    return f"{shown} and {more:,} more" if more > 0 else shown
 
 
 def printable(text: bytes | str, most: int | None = MAX_SHOWN) -> str:

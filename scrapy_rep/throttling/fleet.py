@@ -22,7 +22,7 @@ from twisted.internet.defer import Deferred
 from scrapy_rep.observers.stats import count
 from scrapy_rep.rep.text import printable
 from scrapy_rep.stores.base import StoreError, pause
-from scrapy_rep.throttling.backend import Answer
+from scrapy_rep.throttling.backend import ROUNDING, Answer
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -118,25 +118,21 @@ class FleetBackend:
 
     # -- what the throttle asks -----------------------------------------------------
 
-    def free_at(self, delay: float, left_at: float | None, began: float) -> float:
-        """While the store works, it knows best, and is asked at once."""
-        if not self._is_alone:
-            return _LONG_AGO
-        workers = max(self._workers_before, self._store.workers)
-        return (began if left_at is None else left_at) + delay * workers
-
     def ask(  # noqa: D102
         self, site: str, delay: float, since: float | None, *, again: bool, answer: Answer
     ) -> None:
-        self._start(self._ask(site, delay, since, again, answer))
+        wait = self._own_wait(delay, since, again=again) if self._is_alone else 0.0
+        if wait > 0:
+            answer(wait)
+        else:
+            self._start(self._ask(site, delay, since, again, answer))
 
-    def give_back(self, site: str, delay: float) -> None:  # noqa: D102
-        if self._let_go(site):
+    def ended(self, site: str, delay: float, *, sent: bool) -> None:  # noqa: D102
+        is_granted = self._let_go(site)
+        if sent:
+            self._start(self._tell(self._store.over(site, delay)))
+        elif is_granted:
             self._start(self._tell(self._store.unused(site, delay)))
-
-    def ended(self, site: str, delay: float) -> None:  # noqa: D102
-        self._let_go(site)
-        self._start(self._tell(self._store.over(site, delay)))
 
     def sent_without_turn(self, site: str, delay: float) -> None:  # noqa: D102
         self._start(self._tell(self._store.sent(site, delay)))
@@ -155,7 +151,8 @@ class FleetBackend:
             self._failed(error)
             if was_alone:
                 count(self._crawler, "robotstxt/turn_alone_count")
-            self._answer(answer, None if was_alone else 0.0)
+            wait = 0.0 if was_alone else self._own_wait(delay, since, again=False)
+            self._answer(answer, wait or None)
             return
         self._worked()
         if wait <= 0:
@@ -195,6 +192,13 @@ class FleetBackend:
         doing.addBoth(lambda _: self._under_way.discard(doing))
 
     # -- with and without the store ---------------------------------------------------
+
+    def _own_wait(self, delay: float, since: float | None, *, again: bool) -> float:
+        """The seconds until this worker may go alone; from now, if nothing is known."""
+        if since is None:
+            since = float("inf") if again else 0.0
+        wait = delay * max(self._workers_before, self._store.workers) - since
+        return wait if wait > ROUNDING else 0.0
 
     @property
     def _is_alone(self) -> bool:

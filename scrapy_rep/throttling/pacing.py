@@ -11,6 +11,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from scrapy import Request, signals
@@ -42,21 +43,14 @@ _MAX_AGENTS = 32
 
 
 @dataclass(slots=True)
-class Asked:
+class _Asked:
     """What an origin asks of all agents that it was visited by."""
 
-    #: Where the origin is throttled.
     site: str
-    directives: Directives
+    directives: Directives | None = None
+    agents: set[tuple[str, ...]] = field(default_factory=set)
     #: The delay that was last mentioned in the log.
     mentioned: float = 0.0
-    #: The delay that is kept for it.
-    delay: float = 0.0
-    agents: set[tuple[str, ...]] = field(default_factory=set)
-
-    def wanted(self, now: float) -> float:
-        """Agents share the origin, so the slowest decides."""
-        return max(self.directives.pace(agents).delay(now) for agents in self.agents)
 
 
 class Pacing:
@@ -87,10 +81,10 @@ class Pacing:
             remember=settings.crawl_delay_max,
             max_sites=settings.max_origins,
         )
-        #: What origins ask for that are paced; the one that was not asked for longest first.
-        self.asked: OrderedDict[str, Asked] = OrderedDict()
-        #: Those of each site.
-        self._origins: dict[str, set[str]] = {}
+        #: The delay of each origin of each site that is paced.
+        self.asked: dict[str, dict[str, float]] = {}
+        #: What the origins ask for; the one that was not asked for longest first.
+        self._origins: OrderedDict[Origin, _Asked] = OrderedDict()
         # From the start: what is under way when a site is throttled counts, too.
         connect = crawler.signals.connect
         connect(self._reached, signals.request_reached_downloader)
@@ -107,27 +101,14 @@ class Pacing:
         does not wait any more.
         """
         site = _site(request)
-        origin = str(policy.origin)
-        before = self.asked.pop(origin, None)
-        if policy.directives is not None:
-            asked = before
-            if asked is None or asked.directives is not policy.directives:
-                asked = Asked(site, policy.directives, before.mentioned if before else 0.0)
-            elif len(asked.agents) >= _MAX_AGENTS:
-                asked.agents.clear()
-            asked.agents.add(agents)
-            wanted = asked.wanted(self._clock())
-            if wanted:
-                self._remember(origin, asked, wanted)
-                if before is None:
-                    count(self._crawler, "robotstxt/paced_count")
-                if wanted != asked.mentioned:
-                    asked.mentioned = wanted
-                    self._mention(policy.origin, wanted, asked.delay)
-            elif before is not None:
-                self._forget(origin, before)
-        elif before is not None:
-            self._forget(origin, before)
+        asked = self._origins.pop(policy.origin, None) or _Asked(site)
+        wanted = self._wanted(asked, policy.directives, agents)
+        self._set_delay(site, policy.origin, wanted)
+        if wanted:
+            self._origins[policy.origin] = asked
+            self._forget_idle()
+            if wanted != asked.mentioned:
+                self._mention(policy.origin, asked, wanted)
         is_components = request.callback is NO_CALLBACK
         return self.throttle.admit(site, request, request.priority, is_components=is_components)
 
@@ -143,35 +124,47 @@ class Pacing:
 
     # -- what origins ask for -------------------------------------------------------
 
-    def _remember(self, origin: str, asked: Asked, wanted: float) -> None:
-        asked.delay = min(wanted, self._settings.crawl_delay_max)
-        self.asked[origin] = asked
-        self._origins.setdefault(asked.site, set()).add(origin)
-        self._set_delay(asked.site)
-        if len(self.asked) <= self._settings.max_origins:
+    def _wanted(
+        self, asked: _Asked, directives: Directives | None, agents: tuple[str, ...]
+    ) -> float:
+        """The delay that an origin asks for now. Agents share it, so the slowest decides."""
+        if directives is None:
+            return 0.0
+        if asked.directives is not directives or len(asked.agents) >= _MAX_AGENTS:
+            asked.directives = directives
+            asked.agents.clear()
+        asked.agents.add(agents)
+        now = self._clock()
+        return max(directives.pace(each).delay(now) for each in asked.agents)
+
+    def _set_delay(self, site: str, origin: Origin, wanted: float) -> None:
+        delays = self.asked.setdefault(site, {})
+        delays.pop(str(origin), None)
+        if wanted:
+            delays[str(origin)] = min(wanted, self._settings.crawl_delay_max)
+        if not delays:
+            del self.asked[site]
+        self.throttle.set_delay(site, max(delays.values(), default=0.0))
+
+    def _forget_idle(self) -> None:
+        """Forget an origin if they are too many: the one that was not asked for longest.
+
+        Who waits goes on in order: such sites stay, and are as many as requests may wait.
+        """
+        if len(self._origins) <= self._settings.max_origins:
             return
-        # Who waits goes on in order: such sites stay, and are as many as requests may wait.
-        idle = (
-            other
-            for other in self.asked
-            if other != origin and not self.throttle.is_in_use(self.asked[other].site)
-        )
-        if (first := next(idle, None)) is not None:
-            self._forget(first, self.asked.pop(first))
+        for origin in islice(self._origins, len(self._origins) - 1):
+            site = self._origins[origin].site
+            if not self.throttle.is_in_use(site):
+                del self._origins[origin]
+                self._set_delay(site, origin, 0.0)
+                return
 
-    def _forget(self, origin: str, asked: Asked) -> None:
-        origins = self._origins[asked.site]
-        origins.discard(origin)
-        self._set_delay(asked.site)
-        if not origins:
-            del self._origins[asked.site]
-
-    def _set_delay(self, site: str) -> None:
-        origins = self._origins[site]
-        delay = max((self.asked[origin].delay for origin in origins), default=0.0)
-        self.throttle.set_delay(site, delay)
-
-    def _mention(self, origin: Origin, wanted: float, delay: float) -> None:
+    def _mention(self, origin: Origin, asked: _Asked, wanted: float) -> None:
+        if not asked.mentioned:
+            count(self._crawler, "robotstxt/paced_count")
+        asked.mentioned = wanted
+        delay = min(wanted, self._settings.crawl_delay_max)
         capped = delay < wanted
         if capped:
             count(self._crawler, "robotstxt/paced_capped_count")

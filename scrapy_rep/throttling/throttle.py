@@ -6,18 +6,18 @@ and any name of Scrapy: the clock, timers and the look at the downloader are giv
 =========  ===========================================  =====================================
 state      meaning                                      next
 =========  ===========================================  =====================================
-IDLE       no request is under way, no delay holds      a request waits: ASKING
 ASKING     the backend is asked for a turn              granted: CALLED; ask again later:
-                                                        COOLING; nobody waits now: IDLE
+                                                        COOLING
 CALLED     the first request of the queue was told to   it goes on: ADMITTED; it is gone, or a
            go on, and has not done so yet               robots.txt fetch takes its turn: the
-                                                        next is CALLED, or IDLE
+                                                        next is CALLED, or ASKING
 ADMITTED   a request is on its way to the downloader    it is there: SENT; it is gone: the
-                                                        next is CALLED, or IDLE
-SENT       the downloader has a request                 the last one leaves: COOLING
-COOLING    the delay counts, from the end of the last   it is over: IDLE
-           download
+                                                        next is CALLED, or ASKING
+SENT       the downloader has a request                 the last one leaves: ASKING
+COOLING    the backend wants to be asked again later    it is time: ASKING
 =========  ===========================================  =====================================
+
+A site at which no request waits, and none has the turn, has no state.
 
 A request that leaves without having been sent (answered from a cache, dropped, replaced by
 another one) frees the site at once. No signal tells that, so the throttle looks whether the
@@ -59,7 +59,6 @@ _SENT_LOOK = 30.0
 class State(Enum):
     """What is going on at a site."""
 
-    IDLE = auto()
     ASKING = auto()
     CALLED = auto()
     ADMITTED = auto()
@@ -67,17 +66,8 @@ class State(Enum):
     COOLING = auto()
 
 
-#: The states that may follow each; from all but SENT, the machine may also stay.
-_AT_REST = frozenset({State.IDLE, State.SENT, State.COOLING})
-_NEXT = {
-    State.IDLE: _AT_REST | {State.ASKING},
-    State.ASKING: _AT_REST | {State.CALLED},
-    State.CALLED: _AT_REST | {State.CALLED, State.ADMITTED},
-    State.ADMITTED: _AT_REST | {State.CALLED},
-    State.SENT: _AT_REST,
-    State.COOLING: _AT_REST,
-}
 _HAS_TURN = frozenset({State.CALLED, State.ADMITTED})
+_AT_REST = frozenset({State.SENT, State.COOLING})
 
 
 class Timer(Protocol):
@@ -100,36 +90,29 @@ class _Waiter:
     goes_between: bool
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Site:
     """A site at which requests wait, or one has the turn."""
 
-    #: When the first request began to wait.
-    began: float
-    state: State = State.IDLE
+    name: str
+    state: State = State.COOLING
     holder: _Waiter | None = None
     called_at: float = 0.0
     looks: int = 0
-    #: When the backend wants to be asked again, where it has said so.
-    ask_at: float | None = None
+    #: When to ask the backend; 0 where it has not said so.
+    ask_at: float = 0.0
     timer: Timer | None = None
     waiting: dict[Deferred[None], _Waiter] = field(default_factory=dict)
 
-    def enter(self, state: State) -> None:
-        """Go on to *state*."""
-        assert state in _NEXT[self.state], (self.state, state)
-        self.state = state
+    def is_held_by(self, request: Any) -> bool:
+        """Whether *request* has the turn, or is sent with it."""
+        return self.holder is not None and self.holder.request is request
 
     def stop_timer(self) -> None:
         """Do nothing by the time alone."""
         if self.timer is not None:
             self.timer.cancel()
             self.timer = None
-
-    @property
-    def queue(self) -> list[Deferred[None]]:
-        """What the requests wait for, the first one first."""
-        return sorted(self.waiting, key=lambda turn: self.waiting[turn].order)
 
 
 class Throttle:
@@ -182,29 +165,27 @@ class Throttle:
 
     def set_delay(self, site: str, delay: float) -> None:
         """Leave *delay* seconds between two requests to *site* from now on; 0 for none."""
-        before = self._delays.get(site, 0.0)
+        before = self.delay(site)
         if delay == before:
             return
+        here = self._sites.get(site)
         if not delay:
-            self._release(site, before)
+            del self._delays[site]
+            if here is not None:
+                self._release(here, before)
             return
         self._delays[site] = delay
-        here = self._sites.get(site)
         if here is not None and here.state in _AT_REST:
-            self._rest(site, here)
+            here.ask_at = 0.0
+            self._rest(here)
 
-    def _release(self, site: str, delay: float) -> None:
-        """Throttle *site* no more, and let all who wait go on."""
-        del self._delays[site]
-        here = self._sites.pop(site, None)
-        if here is None:
-            return
+    def _release(self, here: _Site, delay: float) -> None:
+        """Let all who wait go on: the site asks for no *delay* any more."""
+        del self._sites[here.name]
         here.stop_timer()
-        if here.state in _HAS_TURN:
-            self._backend.give_back(site, delay)
-        elif here.holder is not None:
-            self._backend.ended(site, delay)
-        for turn in here.queue:
+        if here.holder is not None:
+            self._backend.ended(here.name, delay, sent=here.state is State.SENT)
+        for turn, _ in sorted(here.waiting.items(), key=lambda item: item[1].order):
             # Another one may have made it leave.
             if here.waiting.pop(turn, None) is not None:
                 turn.callback(None)
@@ -230,36 +211,29 @@ class Throttle:
         if site not in self._delays:
             return None
         here = self._sites.get(site)
+        is_new = here is None
         if here is None:
-            here = self._sites[site] = _Site(self._clock())
+            here = self._sites[site] = _Site(site)
         order = (not is_fetch, -priority, self._arrivals.setdefault(request, next(self._arrival)))
         waiter = _Waiter(request, order, is_fetch, is_fetch or is_components)
-        if here.state is State.CALLED and (is_fetch or _has(here, request)):
-            # It has not gone on, and will ask whether it may: the fetch goes first.
+        if is_fetch and here.state is State.CALLED:
+            # The request that was called will ask whether it may go on: the fetch goes first.
             here.holder = waiter
-            self._go_on(site, here)
+        if self.has_turn(site, request):
             return None
-        if here.state is State.ADMITTED and _has(here, request):
-            return None
-        turn: Deferred[None] = Deferred(partial(self._leave, site, here))
+        turn: Deferred[None] = Deferred(partial(self._leave, here))
         here.waiting[turn] = waiter
-        if here.state is State.IDLE:
-            self._rest(site, here)
-        if not turn.called:
-            return turn
-        if here.state is State.CALLED and _has(here, request):
-            self._go_on(site, here)
-        return None
+        if is_new:
+            self._rest(here)
+        return None if turn.called and self.has_turn(site, request) else turn
 
     def has_turn(self, site: str, request: Any) -> bool:
         """Whether *request* goes on now; else it is to be admitted again."""
         here = self._sites.get(site)
-        if site not in self._delays or here is None:
+        if here is None or here.state not in _HAS_TURN or not here.is_held_by(request):
             return site not in self._delays
-        if here.state not in _HAS_TURN or not _has(here, request):
-            return False
         if here.state is State.CALLED:
-            self._go_on(site, here)
+            self._go_on(here)
         return True
 
     def reached(self, site: str, request: Any) -> None:
@@ -267,45 +241,46 @@ class Throttle:
         self._hears_all = _always
         self._sent.setdefault(site, set()).add(request)
         here = self._sites.get(site)
-        if here is None:
-            return
-        if here.state in _AT_REST or (here.state in _HAS_TURN and _has(here, request)):
-            self._rest(site, here)
+        if here is not None and (here.state in _AT_REST or here.is_held_by(request)):
+            self._rest(here)
 
     def left(self, site: str, request: Any) -> None:
         """*request*, which was sent, has left the downloader."""
-        requests = self._sent.get(site)
-        if requests is not None:
-            requests.discard(request)
-            if not requests:
-                del self._sent[site]
+        requests = self._sent.get(site, set())
+        requests.discard(request)
+        if not requests:
+            self._sent.pop(site, None)
         self._note(site)
-        here = self._sites.get(site)
-        if here is not None and _has(here, request):
+        here, delay = self._sites.get(site), self.delay(site)
+        if here is not None and here.is_held_by(request):
             here.holder = None
-            self._backend.ended(site, self._delays[site])
-        elif site in self._delays:
-            self._backend.sent_without_turn(site, self._delays[site])
-        if here is not None and here.state in _AT_REST:
-            self._rest(site, here)
+            self._backend.ended(site, delay, sent=True)
+        elif delay:
+            self._backend.sent_without_turn(site, delay)
+        if here is None:
+            return
+        if here.state in _AT_REST:
+            self._rest(here)
+        elif here.holder is not None:
+            # Should that not be sent, the next one has to wait.
+            here.ask_at = self._clock() + delay
 
     def may_be_gone(self, site: str, request: Any) -> None:
         """Look at once whether *request* has left without having been sent."""
         here = self._sites.get(site)
-        if here is not None and here.state in _HAS_TURN and _has(here, request):
-            here.stop_timer()
-            self._look(site, here)
+        if here is not None and here.state in _HAS_TURN and here.is_held_by(request):
+            self._look(here)
 
     def close(self) -> None:
         """Do nothing more by the time alone."""
         for here in self._sites.values():
             here.stop_timer()
 
-    def _leave(self, site: str, here: _Site, turn: Deferred[None]) -> None:
+    def _leave(self, here: _Site, turn: Deferred[None]) -> None:
         """*turn* is not waited for any more."""
         del here.waiting[turn]
-        if self._sites.get(site) is here and here.state in _AT_REST:
-            self._forget_if_unused(site, here)
+        if self._sites.get(here.name) is here and here.state in _AT_REST and not here.waiting:
+            self._rest(here)
 
     def _note(self, site: str) -> None:
         """A request has left the downloader now."""
@@ -319,115 +294,89 @@ class Throttle:
 
     # -- transitions ----------------------------------------------------------------
 
-    def _resting(self, site: str, here: _Site) -> tuple[State, float]:
-        """The state in which no request has the turn, and the seconds that it lasts."""
-        if site in self._sent:
-            return State.SENT, _SENT_LOOK
-        now = self._clock()
-        free_at = self._backend.free_at(
-            self._delays[site], self._left_at.get(site), began=here.began
-        )
-        if here.ask_at is not None:
-            free_at = max(free_at, here.ask_at)
-        return (State.COOLING, free_at - now) if free_at > now else (State.IDLE, 0.0)
-
-    def _rest(self, site: str, here: _Site) -> None:
-        """Wait until the site is free, and ask for a turn then."""
+    def _after(self, here: _Site, seconds: float, then: Callable[[_Site], None]) -> None:
         here.stop_timer()
-        state, seconds = self._resting(site, here)
-        here.enter(state)
-        if self._forget_if_unused(site, here):
-            return
-        if state is State.IDLE:
-            self._ask(site, here)
+        here.timer = self._call_later(seconds, then, here)
+
+    def _is_free(self, here: _Site) -> bool:
+        """Whether nothing is sent and no delay holds, as far as is known here."""
+        return here.ask_at <= self._clock() and here.name not in self._sent
+
+    def _rest(self, here: _Site) -> None:
+        """No request is to go on now: ask for the next turn when the site is free."""
+        here.stop_timer()
+        if not here.waiting and here.holder is None:
+            del self._sites[here.name]
+        elif here.name in self._sent:
+            here.state = State.SENT
+            self._after(here, _SENT_LOOK, self._look_for_lost)
+        elif self._is_free(here):
+            self._ask(here)
         else:
-            here.timer = self._call_later(seconds, self._time_has_come, site, here)
+            here.state = State.COOLING
+            self._after(here, here.ask_at - self._clock(), self._rest)
 
-    def _forget_if_unused(self, site: str, here: _Site) -> bool:
-        if here.waiting or here.holder is not None:
-            return False
-        here.stop_timer()
-        del self._sites[site]
-        return True
-
-    def _time_has_come(self, site: str, here: _Site) -> None:
-        here.timer = None
-        if here.state is State.SENT:
-            self._look_for_lost(site)
-        if self._sites.get(site) is here:
-            self._rest(site, here)
-
-    def _look_for_lost(self, site: str) -> None:
+    def _look_for_lost(self, here: _Site) -> None:
         """Whoever asked for a request may have given it up; the downloader may not say so."""
-        for request in list(self._sent.get(site, ())):
+        for request in list(self._sent.get(here.name, ())):
             if not self._is_active(request):
-                self.left(site, request)
+                self.left(here.name, request)
+        if self._sites.get(here.name) is here and here.state is State.SENT:
+            self._rest(here)
 
-    def _ask(self, site: str, here: _Site) -> None:
-        here.enter(State.ASKING)
-        left_at = self._left_at.get(site)
+    def _ask(self, here: _Site) -> None:
+        here.state = State.ASKING
+        left_at = self._left_at.get(here.name)
         since = None if left_at is None else self._clock() - left_at
-        again, here.ask_at = here.ask_at is not None, None
-        answer = partial(self._answered, site, here)
-        self._backend.ask(site, self._delays[site], since, again=again, answer=answer)
+        again, here.ask_at = here.ask_at > 0, 0.0
+        answer = partial(self._answered, here)
+        self._backend.ask(here.name, self._delays[here.name], since, again=again, answer=answer)
 
-    def _answered(self, site: str, here: _Site, seconds: float | None) -> None:
+    def _answered(self, here: _Site, seconds: float | None) -> None:
         """The turn is ours, or we are to ask again after so many *seconds*."""
-        if self._sites.get(site) is not here:
+        if self._sites.get(here.name) is not here:
             if seconds is None:
-                self._backend.give_back(site, self.delay(site))
-            return
-        if seconds is None:
-            self._hand_out(site, here, here.waiting)
+                self._backend.ended(here.name, self.delay(here.name), sent=False)
+        elif seconds is None:
+            self._hand_out(here, here.waiting)
         else:
             here.ask_at = self._clock() + seconds
-            self._rest(site, here)
+            self._rest(here)
 
-    def _hand_out(self, site: str, here: _Site, waiting: Collection[Deferred[None]]) -> None:
+    def _hand_out(self, here: _Site, waiting: Collection[Deferred[None]]) -> None:
         """Let the first of *waiting* have the turn, or give it back if there is none."""
         here.holder = None
-        state, _ = self._resting(site, here)
-        if state is not State.IDLE or not waiting:
-            self._backend.give_back(site, self._delays[site])
-            self._rest(site, here)
+        if not waiting or not self._is_free(here):
+            self._backend.ended(here.name, self._delays[here.name], sent=False)
+            self._rest(here)
             return
         turn = min(waiting, key=lambda turn: here.waiting[turn].order)
         here.holder = here.waiting.pop(turn)
-        here.enter(State.CALLED)
-        here.called_at = self._clock()
-        if here.holder.is_fetch:
-            # Fetches do not ask whether they may go on still.
-            here.enter(State.ADMITTED)
-        self._look_from_now_on(site, here)
+        # Fetches do not ask whether they may go on still.
+        self._go_on(here, State.ADMITTED if here.holder.is_fetch else State.CALLED)
         turn.callback(None)
 
-    def _go_on(self, site: str, here: _Site) -> None:
-        """The request that has the turn goes on to the downloader."""
-        here.enter(State.ADMITTED)
+    def _go_on(self, here: _Site, state: State = State.ADMITTED) -> None:
+        """The request that has the turn goes on: look whether it is sent."""
+        here.state = state
         here.called_at = self._clock()
-        self._look_from_now_on(site, here)
-
-    def _look_from_now_on(self, site: str, here: _Site) -> None:
-        here.stop_timer()
         here.looks = 0
-        here.timer = self._call_later(0, self._look, site, here)
+        self._after(here, 0, self._look)
 
-    def _look(self, site: str, here: _Site) -> None:
+    def _look(self, here: _Site) -> None:
         """Whether the request that has the turn is gone, or late."""
-        here.timer = None
         assert here.holder is not None
-        is_gone = not self._is_active(here.holder.request)
-        heirs = here.waiting if is_gone else self._heirs(here)
-        if is_gone and not self._hears_all():
-            self._note(site)
-            here.holder = None
-            self._backend.ended(site, self._delays[site])
-            self._rest(site, here)
-        elif is_gone or heirs:
-            self._hand_out(site, here, heirs)
+        if self._is_active(here.holder.request):
+            if heirs := self._heirs(here):
+                self._hand_out(here, heirs)
+            else:
+                here.looks += 1
+                self._after(here, _pause(here.looks), self._look)
+        elif self._hears_all():
+            self._hand_out(here, here.waiting)
         else:
-            here.looks += 1
-            here.timer = self._call_later(_pause(here.looks), self._look, site, here)
+            self.left(here.name, here.holder.request)
+            self._rest(here)
 
     def _heirs(self, here: _Site) -> Collection[Deferred[None]]:
         """The requests that may take over the turn of one that was not sent for long."""
@@ -437,11 +386,6 @@ class Throttle:
         if late < _LATE_FOR_COMPONENTS:
             return ()
         return [turn for turn, other in here.waiting.items() if other.goes_between]
-
-
-def _has(here: _Site, request: Any) -> bool:
-    """Whether *request* has the turn."""
-    return here.holder is not None and here.holder.request is request
 
 
 def _always() -> bool:

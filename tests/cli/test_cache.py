@@ -82,7 +82,7 @@ def test_a_store_in_memory(tmp_path: Path) -> None:
         ("show", "scrapy robots cache show: error: the following arguments are required: ORIGIN"),
         ("show a.example b.example", "unrecognized arguments: b.example"),
         ("list --yes", "unrecognized arguments: --yes"),
-        ("show mailto://a", "'mailto://a' is no http, https or ftp URL"),
+        ("show mailto://a", "'mailto://a' is not an http, https or ftp URL"),
         ("show https://", "no origin"),
         ("clear", "add --yes"),
         ("list -s REP_STORE=nowhere", "REP_STORE = 'nowhere': accepted: memory; sqlite"),

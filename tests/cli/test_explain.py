@@ -49,7 +49,7 @@ def test_line_by_line(capsys: pytest.CaptureFixture[str]) -> None:
         "  5  Disalow: /typo        does not match",
         '                           warning: The misspelling "Disalow" counts as Disallow here, '
         "not everywhere.",
-        r"  6  \x1b[31mred           warning: Text that is no field with a value: the line is "
+        r"  6  \x1b[31mred           warning: Text that is not a field with a value: the line is "
         "ignored.",
         "                           warning: The line has control characters, which count like "
         "others here, not everywhere.",

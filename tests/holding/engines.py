@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Coroutine
+from functools import wraps
 from heapq import heappop, heappush
 from itertools import count
 from typing import Any
 
 from scrapy import Request
-from scrapy.utils.asyncio import call_later
+from scrapy.utils.defer import deferred_from_coro
+from scrapy.utils.reactor import is_reactor_installed
 from twisted.internet.defer import Deferred
+
+
+def in_a_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., Any]:
+    """*test* in the loop of the reactor, or in one of its own, as for tests/mutation."""
+
+    @wraps(test)
+    def run(*args: Any, **kwargs: Any) -> Deferred[None] | None:
+        if is_reactor_installed():
+            started: Deferred[None] = deferred_from_coro(test(*args, **kwargs))
+            return started
+        # A change that lets a request wait for ever is noticed by this.
+        return asyncio.run(asyncio.wait_for(test(*args, **kwargs), 60))
+
+    return run
 
 
 class Timer:
@@ -53,10 +70,8 @@ class ManualLoop:
 
 async def settle() -> None:
     """Let tasks go on that can."""
-    for _ in range(5):
-        turn: Deferred[None] = Deferred()
-        call_later(0, turn.callback, None)
-        await turn
+    for _ in range(8):
+        await asyncio.sleep(0)
 
 
 class ManualEngine:

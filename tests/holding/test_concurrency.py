@@ -7,15 +7,15 @@ from contextlib import ExitStack
 from typing import Any, cast
 
 import pytest
-import pytest_twisted
-from scrapy import Request
+from scrapy import Request, Spider, signals
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.defer import deferred_from_coro
+from scrapy.utils.test import get_crawler
 from twisted.internet.defer import Deferred
 
 from scrapy_rep.engine import Engine
 from scrapy_rep.holding.concurrency import LOOK, ConcurrencyLimit, Permit, State
-from tests.holding.engines import ManualEngine, ManualLoop
+from tests.holding.engines import ManualEngine, ManualLoop, in_a_loop, settle
 
 
 def forget(waiting: Deferred[None]) -> None:
@@ -86,7 +86,7 @@ def crawl() -> Iterator[Manual]:
         yield Manual(stack)
 
 
-@pytest_twisted.ensureDeferred
+@in_a_loop
 async def test_released_concurrency_is_for_others_at_once(crawl: Manual) -> None:
     before = crawl.engine.looks_for_work
     held = crawl.hold()
@@ -99,7 +99,7 @@ async def test_released_concurrency_is_for_others_at_once(crawl: Manual) -> None
     assert crawl.engine.room == 2
 
 
-@pytest_twisted.ensureDeferred
+@in_a_loop
 async def test_reacquired_where_there_is_room(crawl: Manual) -> None:
     crawl.download()
     held = crawl.hold().reacquire()
@@ -110,7 +110,7 @@ async def test_reacquired_where_there_is_room(crawl: Manual) -> None:
     assert crawl.engine.room == 0
 
 
-@pytest_twisted.ensureDeferred
+@in_a_loop
 async def test_a_permit_that_was_never_released_is_reacquired_at_once(crawl: Manual) -> None:
     crawl.download(), crawl.download()
     with crawl.limit.permit() as permit:
@@ -119,7 +119,7 @@ async def test_a_permit_that_was_never_released_is_reacquired_at_once(crawl: Man
     assert crawl.engine.concurrency == 2
 
 
-@pytest_twisted.ensureDeferred
+@in_a_loop
 async def test_reacquired_when_a_response_has_been_received(crawl: Manual) -> None:
     one, _ = crawl.download(), crawl.download()
     held = crawl.hold().reacquire()
@@ -132,7 +132,7 @@ async def test_reacquired_when_a_response_has_been_received(crawl: Manual) -> No
     assert crawl.engine.concurrency == 2
 
 
-@pytest_twisted.ensureDeferred
+@in_a_loop
 async def test_reacquired_when_a_request_left_without_a_response(crawl: Manual) -> None:
     one, _ = crawl.download(), crawl.download()
     held = crawl.hold().reacquire()
@@ -144,7 +144,7 @@ async def test_reacquired_when_a_request_left_without_a_response(crawl: Manual) 
     assert held.went_on
 
 
-@pytest_twisted.ensureDeferred
+@in_a_loop
 async def test_reacquired_by_a_look_where_there_is_no_signal(crawl: Manual) -> None:
     one, _ = crawl.download(), crawl.download()
     held = crawl.hold().reacquire()
@@ -154,7 +154,7 @@ async def test_reacquired_by_a_look_where_there_is_no_signal(crawl: Manual) -> N
     assert held.went_on
 
 
-@pytest_twisted.ensureDeferred
+@in_a_loop
 async def test_released_again(crawl: Manual) -> None:
     held = crawl.hold().reacquire()
     await crawl.loop.step()
@@ -164,7 +164,7 @@ async def test_released_again(crawl: Manual) -> None:
 
 
 @pytest.mark.parametrize("state", list(State))
-@pytest_twisted.ensureDeferred
+@in_a_loop
 async def test_closed_in_every_state(state: State) -> None:
     with ExitStack() as stack:
         crawl = Manual(stack)
@@ -189,7 +189,7 @@ async def test_closed_in_every_state(state: State) -> None:
             forget(returning)
 
 
-@pytest_twisted.ensureDeferred
+@in_a_loop
 async def test_the_downloader_gets_nothing_new_while_held_requests_could_go_on(
     crawl: Manual,
 ) -> None:
@@ -219,7 +219,7 @@ async def test_the_downloader_gets_nothing_new_while_held_requests_could_go_on(
     assert crawl.engine.concurrency == 2
 
 
-@pytest_twisted.ensureDeferred
+@in_a_loop
 async def test_a_slot_with_a_queue_of_its_own_is_no_reason_to_withhold(crawl: Manual) -> None:
     """In its queue, the request would take concurrency from others; these go on."""
     crawl.engine.busy.add("a")
@@ -238,7 +238,7 @@ async def test_a_slot_with_a_queue_of_its_own_is_no_reason_to_withhold(crawl: Ma
     assert held.went_on
 
 
-@pytest_twisted.ensureDeferred
+@in_a_loop
 async def test_by_priority_then_by_arrival_within_a_slot(crawl: Manual) -> None:
     busy = [crawl.download(), crawl.download()]
     held = [crawl.hold(priority=priority) for priority in (0, 5, 0, 9)]
@@ -251,7 +251,7 @@ async def test_by_priority_then_by_arrival_within_a_slot(crawl: Manual) -> None:
     assert crawl.order == [held[3], held[1], held[0], held[2]]
 
 
-@pytest_twisted.ensureDeferred
+@in_a_loop
 async def test_slots_take_turns(crawl: Manual) -> None:
     busy = [crawl.download(), crawl.download()]
     held = [crawl.hold(f"http://{host}/") for host in ("a", "a", "a", "b")]
@@ -264,7 +264,7 @@ async def test_slots_take_turns(crawl: Manual) -> None:
     assert crawl.order == [held[0], held[3], held[1], held[2]]
 
 
-@pytest_twisted.ensureDeferred
+@in_a_loop
 async def test_busy_slots_do_not_keep_the_others_from_their_turn(crawl: Manual) -> None:
     many = [f"busy-{number}" for number in range(120)]
     crawl.engine.busy.update(many)
@@ -279,7 +279,7 @@ async def test_busy_slots_do_not_keep_the_others_from_their_turn(crawl: Manual) 
     assert free.went_on
 
 
-@pytest_twisted.ensureDeferred
+@in_a_loop
 async def test_requests_of_components_need_no_room(crawl: Manual) -> None:
     """Scrapy starts them whatever its limit is: whoever made them may wait for each."""
     crawl.download(), crawl.download()
@@ -289,7 +289,7 @@ async def test_requests_of_components_need_no_room(crawl: Manual) -> None:
     assert crawl.engine.concurrency == 2
 
 
-@pytest_twisted.ensureDeferred
+@in_a_loop
 async def test_no_deadlock_where_all_active_requests_wait_in_a_middleware(crawl: Manual) -> None:
     # They are in no download slot.
     crawl.engine.active |= {Request("http://a/"), Request("http://b/")}
@@ -308,7 +308,7 @@ async def test_no_deadlock_where_all_active_requests_wait_in_a_middleware(crawl:
     assert sum(each.went_on for each in held) >= 3
 
 
-@pytest_twisted.ensureDeferred
+@in_a_loop
 async def test_a_robots_txt_in_its_slot_is_no_reason_to_wait(crawl: Manual) -> None:
     """It may hang for long, and requests that are held wait for nothing of it."""
     crawl.engine.active |= {Request("http://a/"), Request("http://b/")}
@@ -321,14 +321,14 @@ async def test_a_robots_txt_in_its_slot_is_no_reason_to_wait(crawl: Manual) -> N
         assert held.went_on
 
 
-@pytest_twisted.ensureDeferred
+@in_a_loop
 async def test_a_fetch_takes_no_concurrency(crawl: Manual) -> None:
     with crawl.limit.released():
         assert crawl.engine.concurrency == 3
     assert crawl.engine.concurrency == 2
 
 
-@pytest_twisted.ensureDeferred
+@in_a_loop
 async def test_whoever_is_held_is_told_of_a_stop(crawl: Manual) -> None:
     told = []
     crawl.limit.on_stop(lambda: told.append(crawl.loop.now))
@@ -350,7 +350,7 @@ async def test_whoever_is_held_is_told_of_a_stop(crawl: Manual) -> None:
     assert len(told) == 2
 
 
-@pytest_twisted.ensureDeferred
+@in_a_loop
 async def test_looks_end_when_nothing_is_held(crawl: Manual) -> None:
     looks = []
     crawl.limit.on_look(lambda: looks.append(crawl.loop.now))
@@ -366,7 +366,7 @@ async def test_looks_end_when_nothing_is_held(crawl: Manual) -> None:
     assert len(looks) == 5
 
 
-@pytest_twisted.ensureDeferred
+@in_a_loop
 async def test_a_downloader_without_a_limit(crawl: Manual) -> None:
     with ExitStack() as stack:
         crawl = Manual(stack, concurrency=0)
@@ -375,3 +375,30 @@ async def test_a_downloader_without_a_limit(crawl: Manual) -> None:
         await crawl.loop.step()
         assert held.went_on
         assert crawl.engine.concurrency == 0
+
+
+@pytest.mark.parametrize(
+    "ends", [signals.request_left_downloader, signals.response_received], ids=["left", "received"]
+)
+@in_a_loop
+async def test_signals_tell_of_requests(monkeypatch: pytest.MonkeyPatch, ends: object) -> None:
+    engine = ManualEngine(1)
+    monkeypatch.setattr("scrapy_rep.holding.concurrency.Engine", lambda crawler: engine)
+    crawler = get_crawler(Spider)
+    limit = ConcurrencyLimit.from_crawler(crawler)
+    downloaded = Request("http://busy/")
+    engine.active.add(downloaded)
+    send = crawler.signals.send_catch_log
+    send(signals.request_reached_downloader, request=downloaded)
+    with limit.permit((0, 0)) as permit:
+        permit.release()
+        held = Request("http://a/")
+        engine.active.add(held)
+        returning: Deferred[None] = deferred_from_coro(permit.reacquire(held))
+        await settle()
+        # A request is in its slot: this one does not go on without room.
+        assert permit.state is State.RETURNING
+        engine.active.discard(downloaded)
+        send(ends, request=downloaded)
+        await settle()
+        assert returning.called

@@ -9,7 +9,6 @@ from math import inf
 from typing import Any, cast
 
 import pytest
-import pytest_twisted
 from scrapy import Request, Spider
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.test import get_crawler
@@ -21,7 +20,7 @@ from scrapy_rep.holding.concurrency import LOOK, ConcurrencyLimit
 from scrapy_rep.holding.hold_queue import PER_ORIGIN, HeldRequest, HoldQueue, MustLeave
 from scrapy_rep.holding.returns import Arrival
 from scrapy_rep.rep.parsing.urls import Origin
-from tests.holding.engines import ManualEngine, ManualLoop
+from tests.holding.engines import ManualEngine, ManualLoop, in_a_loop
 
 FIRST, AGAIN, COMPONENT = Arrival.FIRST, Arrival.FROM_SCHEDULER, Arrival.FROM_COMPONENT
 #: Seconds for which a request is held that finds no room when it comes again.
@@ -146,7 +145,7 @@ def test_many_origins_fill_it(stack: ExitStack) -> None:
 # -- a higher priority -----------------------------------------------------------------
 
 
-@pytest_twisted.ensureDeferred
+@in_a_loop
 async def test_a_higher_priority_displaces_the_last_of_the_origin(stack: ExitStack) -> None:
     crawl = Manual(stack, 6)
     for number, priority in enumerate((5, 0, 0)):
@@ -161,7 +160,7 @@ async def test_a_higher_priority_displaces_the_last_of_the_origin(stack: ExitSta
     assert urgent.longest_wait == inf
 
 
-@pytest_twisted.ensureDeferred
+@in_a_loop
 async def test_an_equal_priority_displaces_nobody(stack: ExitStack) -> None:
     crawl = Manual(stack, 2)
     crawl.wait(0, crawl.hold("a", 3))
@@ -172,7 +171,7 @@ async def test_an_equal_priority_displaces_nobody(stack: ExitStack) -> None:
     assert crawl.results == {}
 
 
-@pytest_twisted.ensureDeferred
+@in_a_loop
 async def test_in_a_full_queue_the_last_of_all_is_displaced(stack: ExitStack) -> None:
     crawl = Manual(stack, 3)
     for name, priority in {"a": 2, "b": 1, "c": 3}.items():
@@ -186,7 +185,7 @@ async def test_in_a_full_queue_the_last_of_all_is_displaced(stack: ExitStack) ->
     assert crawl.hold("e", 1).longest_wait == 0
 
 
-@pytest_twisted.ensureDeferred
+@in_a_loop
 async def test_a_request_that_goes_on_is_not_displaced(stack: ExitStack) -> None:
     """It would make no room by that."""
     crawl = Manual(stack, 2)
@@ -198,7 +197,7 @@ async def test_a_request_that_goes_on_is_not_displaced(stack: ExitStack) -> None
     assert crawl.results == {0: "came"}
 
 
-@pytest_twisted.ensureDeferred
+@in_a_loop
 async def test_a_thousand_urgent_requests_stay_within_bounds(stack: ExitStack) -> None:
     crawl = Manual(stack, 20)
     held = []
@@ -215,7 +214,7 @@ async def test_a_thousand_urgent_requests_stay_within_bounds(stack: ExitStack) -
 # -- order ------------------------------------------------------------------------------
 
 
-@pytest_twisted.ensureDeferred
+@in_a_loop
 async def test_they_go_on_by_priority_then_by_arrival(stack: ExitStack) -> None:
     crawl = Manual(stack, 100)
     events = [crawl.wait(n, crawl.hold(n, priority)) for n, priority in enumerate((0, 7, 0, 9))]
@@ -226,7 +225,7 @@ async def test_they_go_on_by_priority_then_by_arrival(stack: ExitStack) -> None:
     assert crawl.order == [3, 1, 0, 2]
 
 
-@pytest_twisted.ensureDeferred
+@in_a_loop
 async def test_what_has_come_need_not_be_waited_for(stack: ExitStack) -> None:
     crawl = Manual(stack, 100)
     held = crawl.hold()
@@ -235,7 +234,7 @@ async def test_what_has_come_need_not_be_waited_for(stack: ExitStack) -> None:
     assert crawl.engine.concurrency == 2
 
 
-@pytest_twisted.ensureDeferred
+@in_a_loop
 async def test_concurrency_is_released_while_a_request_waits(stack: ExitStack) -> None:
     crawl = Manual(stack, 100)
     event = crawl.wait("a", held := crawl.hold())
@@ -253,7 +252,7 @@ async def test_concurrency_is_released_while_a_request_waits(stack: ExitStack) -
     assert crawl.results == {"a": "came", "b": None}
 
 
-@pytest_twisted.ensureDeferred
+@in_a_loop
 async def test_a_turn_that_is_not_used_is_given_up_at_once(stack: ExitStack) -> None:
     crawl = Manual(stack, 100)
     given_up: list[Any] = []
@@ -267,7 +266,7 @@ async def test_a_turn_that_is_not_used_is_given_up_at_once(stack: ExitStack) -> 
     assert given_up == [turn]
 
 
-@pytest_twisted.ensureDeferred
+@in_a_loop
 async def test_a_turn_that_has_come(stack: ExitStack) -> None:
     crawl = Manual(stack, 100)
     turn: Deferred[None] = Deferred()
@@ -281,7 +280,7 @@ async def test_a_turn_that_has_come(stack: ExitStack) -> None:
     await held.wait(turn)
 
 
-@pytest_twisted.ensureDeferred
+@in_a_loop
 async def test_a_fetch_that_the_stop_ends_brings_nothing(stack: ExitStack) -> None:
     crawl = Manual(stack, 100)
     event = crawl.wait("a", crawl.hold())
@@ -294,7 +293,7 @@ async def test_a_fetch_that_the_stop_ends_brings_nothing(stack: ExitStack) -> No
 # -- without room -----------------------------------------------------------------------
 
 
-@pytest_twisted.ensureDeferred
+@in_a_loop
 async def test_without_room_a_request_goes_back_at_once_the_first_time(stack: ExitStack) -> None:
     crawl = Manual(stack, 1)
     crawl.hold()
@@ -306,7 +305,7 @@ async def test_without_room_a_request_goes_back_at_once_the_first_time(stack: Ex
     assert crawl.engine.concurrency == 2
 
 
-@pytest_twisted.ensureDeferred
+@in_a_loop
 async def test_without_room_it_is_held_for_a_moment_when_it_comes_again(stack: ExitStack) -> None:
     """Else it would go round and round."""
     crawl = Manual(stack, 1)
@@ -321,7 +320,7 @@ async def test_without_room_it_is_held_for_a_moment_when_it_comes_again(stack: E
     assert crawl.results == {"event": LEFT, "time": LEFT}
 
 
-@pytest_twisted.ensureDeferred
+@in_a_loop
 async def test_some_of_these_release_their_concurrency_and_the_rest_does_not(
     stack: ExitStack,
 ) -> None:
@@ -334,7 +333,7 @@ async def test_some_of_these_release_their_concurrency_and_the_rest_does_not(
     assert crawl.engine.concurrency == 2 + 16
 
 
-@pytest_twisted.ensureDeferred
+@in_a_loop
 async def test_those_that_do_not_release_it_do_not_keep_others_from_that(
     stack: ExitStack,
 ) -> None:
@@ -356,7 +355,7 @@ async def test_those_that_do_not_release_it_do_not_keep_others_from_that(
     assert crawl.engine.concurrency == 2 + 16
 
 
-@pytest_twisted.ensureDeferred
+@in_a_loop
 async def test_these_leave_when_a_held_request_needs_concurrency(stack: ExitStack) -> None:
     crawl = Manual(stack, 1, concurrency=1)
     waited = crawl.hold("healthy")
@@ -375,7 +374,7 @@ async def test_these_leave_when_a_held_request_needs_concurrency(stack: ExitStac
     assert await leaves(crawl.hold("dead", arrival=AGAIN).wait(never()))
 
 
-@pytest_twisted.ensureDeferred
+@in_a_loop
 async def test_a_component_that_asks_again_gets_an_answer(stack: ExitStack) -> None:
     crawl = Manual(stack, 1)
     crawl.hold()
@@ -392,7 +391,7 @@ async def test_a_component_that_asks_again_gets_an_answer(stack: ExitStack) -> N
 # -- the end ----------------------------------------------------------------------------
 
 
-@pytest_twisted.ensureDeferred
+@in_a_loop
 async def test_a_stop_wakes_whoever_waits(stack: ExitStack) -> None:
     crawl = Manual(stack, 3)
     held = crawl.hold("time")
@@ -413,7 +412,7 @@ async def test_a_stop_wakes_whoever_waits(stack: ExitStack) -> None:
     assert await leaves(crawl.hold("late").wait(never()))
 
 
-@pytest_twisted.ensureDeferred
+@in_a_loop
 async def test_only_a_component_that_waits_is_woken_by_a_stop(stack: ExitStack) -> None:
     """Where no concurrency is released, there is a look all the same."""
     crawl = Manual(stack, 1)
@@ -431,7 +430,7 @@ async def test_only_a_component_that_waits_is_woken_by_a_stop(stack: ExitStack) 
 # -- the log ----------------------------------------------------------------------------
 
 
-@pytest_twisted.ensureDeferred
+@in_a_loop
 async def test_long_waits_are_told_after_ten_seconds_and_each_minute(
     stack: ExitStack, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -454,7 +453,7 @@ async def test_long_waits_are_told_after_ten_seconds_and_each_minute(
     )
 
 
-@pytest_twisted.ensureDeferred
+@in_a_loop
 async def test_waits_that_are_over_are_not_told(
     stack: ExitStack, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -471,13 +470,13 @@ async def test_waits_that_are_over_are_not_told(
     await crawl.loop.step(9.5)
     assert caplog.messages == []
     await crawl.loop.step(1)
-    assert "their turn: 1 (origins: 1; for longest, 10 s: http://other.example)" in caplog.text
+    assert "their turn: 1 (origins: 1; longest: 10 s, http://other.example)" in caplog.text
 
 
 # -- steps of the loop --------------------------------------------------------------------
 
 
-@pytest_twisted.ensureDeferred
+@in_a_loop
 async def test_a_thousand_that_are_woken_do_not_go_on_in_one_step(stack: ExitStack) -> None:
     """They may all be refused, which takes a while."""
     crawl = Manual(stack, 5_000)
@@ -499,7 +498,27 @@ async def test_a_thousand_that_are_woken_do_not_go_on_in_one_step(stack: ExitSta
     assert others == list(range(1_001))
 
 
-@pytest_twisted.ensureDeferred
+@in_a_loop
+async def test_a_stop_wakes_all_in_one_step(stack: ExitStack) -> None:
+    crawl = Manual(stack, 5_000)
+    went_on: list[int] = []
+
+    def look() -> None:
+        went_on.append(len(crawl.order))
+        if len(crawl.order) < 100:
+            crawl.loop.call_later(0, look)
+
+    crawl.limit.on_stop(look)
+    for number in range(100):
+        crawl.wait(number, crawl.hold(number))
+    await crawl.loop.step()
+    crawl.engine.is_closing = True
+    await crawl.loop.step(LOOK)
+    assert crawl.order == list(range(100))
+    assert set(went_on) == {0, 100}
+
+
+@in_a_loop
 async def test_one_that_is_cancelled_while_it_is_woken_holds_up_nobody(stack: ExitStack) -> None:
     crawl = Manual(stack, 100)
     first, second = crawl.hold(), crawl.hold()

@@ -88,7 +88,7 @@ async def test_what_may_be_asked_for(servers: LoopbackServers) -> None:
         assert policy.robots is not None
         fields = [record.field for record in policy.robots.records_for("Other")]
         assert fields == [Field.CRAWL_DELAY, Field.CONTENT_SIGNAL, Field.SITEMAP]
-        with pytest.raises(ValueError, match="is no product token"):
+        with pytest.raises(ValueError, match="is not a valid product token"):
             await ask.allowed(f"{one.url}/", "Example Bot")
 
     crawler = await crawl(script)

@@ -16,7 +16,7 @@ from scrapy import Request, signals
 from scrapy.core.downloader import Downloader
 from scrapy.crawler import Crawler
 
-from scrapy_rep import Reason, RepMiddleware, Verdict
+from scrapy_rep import Origin, Reason, RepMiddleware, Verdict
 from scrapy_rep.cli.servers import Asked, LoopbackServers, Site, http_response
 from scrapy_rep.throttling.pacing import Pacing
 from scrapy_rep.throttling.throttle import Throttle
@@ -463,7 +463,8 @@ async def test_many_agents_take_little_room(servers: LoopbackServers) -> None:
             tokens = {"robots_agent_tokens": number * "a"}
             assert await spider.ask(f"{one.url}/yes", meta=tokens) == 200
         middleware = spider.crawler.get_downloader_middleware(RepMiddleware)
-        assert len(vars(middleware)["_pacing"].asked[one.url].agents) < 33
+        pacing = vars(middleware)["_pacing"]
+        assert len(vars(pacing)["_origins"][Origin.of(one.url)].agents) < 33
         assert delay_at(spider, one) == 0.01
 
     await crawl(script)

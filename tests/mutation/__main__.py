@@ -1,7 +1,7 @@
 """Change what decides in thousands of ways, and say which changes no test notices.
 
 That is ``scrapy_rep/rep/``, and the parts of the Scrapy side that do no I/O: the states of
-the policy cache and of the throttle, redirects, headers and what is kept in memory.
+the policy cache and of the throttle, redirects, headers, policies in memory, held requests.
 
 ``python -m tests.mutation`` is for all files, ``python -m tests.mutation lines urls`` for
 some. mutmut makes the changes, as functions beside those of the package, in a copy of it
@@ -36,12 +36,15 @@ _FILES = [
     *(Path("scrapy_rep", "policies", f"{name}.py") for name in ("states", "memory", "redirects")),
     Path("scrapy_rep", "policies", "headers.py"),
     Path("scrapy_rep", "throttling", "throttle.py"),
+    # Not returns.py: signals look at the arguments of what they call, which mutmut hides.
+    *(Path("scrapy_rep", "holding", f"{name}.py") for name in ("concurrency", "hold_queue")),
 ]
 # Their tests need neither a crawl nor a reactor.
 _TESTS = ["tests/rep", "tests/throttling/test_throttle.py"]
 _TESTS += [
     f"tests/policies/test_{name}.py" for name in ("states", "memory", "redirects", "headers")
 ]
+_TESTS += [f"tests/holding/test_{name}.py" for name in ("concurrency", "hold_queue")]
 # Standard error itself is not captured: what it is told is how far this is.
 _PYTEST = ["-o", "addopts=--import-mode=importlib --strict-markers --capture=sys"]
 _PYTEST += ["-p", "no:cacheprovider", "-p", "no:twisted", "-q", "--tb=no"]
@@ -113,12 +116,16 @@ class _Session:
     def _reap(self) -> None:
         pid, status = os.wait()
         name = self._running.pop(pid)
-        self.counts[name.split(".")[2]] += 1
+        self.counts[_file(name)] += 1
         if status == 0:
             self.survivors.append(name)
         done = self.counts.total()
         if not done % _PROGRESS:
             print(done, "of", len(self._names), "changes", file=sys.__stderr__)
+
+
+def _file(name: str) -> str:
+    return name.split(".")[-2]
 
 
 def _function(name: str) -> str:
@@ -148,7 +155,7 @@ def _try(name: str, tests: list[pytest.Item]) -> int:
 
 
 def _of_files(names: list[str], files: list[str]) -> Iterator[str]:
-    return (name for name in names if not files or name.split(".")[2] in files)
+    return (name for name in names if not files or _file(name) in files)
 
 
 def main() -> None:
@@ -163,7 +170,7 @@ def main() -> None:
     if pytest.main(_PYTEST, plugins=[session]):
         sys.exit(1)
     print(*sorted(session.survivors), sep="\n")  # noqa: T201
-    survivors = Counter(name.split(".")[2] for name in session.survivors)
+    survivors = Counter(map(_file, session.survivors))
     for file, count in sorted(session.counts.items()):
         print(f"{file:12} {count:5} changes, {survivors[file]:4} not noticed")  # noqa: T201
 

@@ -64,7 +64,7 @@ def test_a_policy_that_has_just_expired_is_used() -> None:
     assert decide(expired, RequestFacts.of(f"{SITE}/yes", AGENTS), CASES[0].terms, NOON) == Admit()
 
 
-def test_a_deferring_policy_that_has_expired_is_asked_about_again_at_once() -> None:
+def test_a_deferring_policy_that_has_expired_is_fetched_again_at_once() -> None:
     expired = replace(DEFERRED, until=NOON - 1)
     held = decide(expired, RequestFacts.of(f"{SITE}/yes", AGENTS), CASES[0].terms, NOON)
     assert isinstance(held, Hold)

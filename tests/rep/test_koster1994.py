@@ -271,7 +271,7 @@ def test_no_match_means_allowed(rules: str) -> None:
 @pytest.mark.clause("Koster 1994 format-6")
 @pytest.mark.parametrize("comment", ["#", "# comment", " \t# comment"], ids=repr)
 @pytest.mark.parametrize("place", [1, 2, 3, 4])
-def test_a_comment_alone_is_no_record_boundary(comment: str, place: int) -> None:
+def test_a_comment_alone_is_not_a_record_boundary(comment: str, place: int) -> None:
     # "Lines containing only a comment are discarded completely"
     lines = ["User-agent: onebot", "User-agent: cybermapper", "Disallow: /a", "Disallow: /b"]
     lines.insert(place, comment)

@@ -325,7 +325,7 @@ def test_a_blank_line_parts_agents_from_rules(blank: str) -> None:
 @pytest.mark.clause("Koster 1996 3.2-5", "Koster 1996 3.3-1", "Koster 1996 3.3-12")
 @pytest.mark.parametrize("comment", ["#", "# comment", "  # comment", "\t#", "#" * 80], ids=repr)
 @pytest.mark.parametrize("place", [1, 2, 3, 4])
-def test_a_comment_alone_is_no_blank_line(comment: str, place: int) -> None:
+def test_a_comment_alone_is_not_a_blank_line(comment: str, place: int) -> None:
     # §3.3: record = ... agentline *(commentline | agentline) ... *(commentline | ruleline)
     lines = ["User-agent: infoseek", "User-agent: webcrawler", "Disallow: /a", "Disallow: /b"]
     lines.insert(place, comment)
@@ -337,7 +337,7 @@ def test_a_comment_alone_is_no_blank_line(comment: str, place: int) -> None:
 
 @pytest.mark.clause("Koster 1996 3.2-d1", "Koster 1996 4.2-1")
 @pytest.mark.parametrize("other", ["Sitemap: http://a/", "Crawl-delay: 1", "x: y", "nonsense"])
-def test_lines_that_the_draft_does_not_know_are_no_boundary(other: str) -> None:
+def test_lines_that_the_draft_does_not_define_are_not_a_boundary(other: str) -> None:
     assert not allowed(f"User-agent: webcrawler\n{other}\nDisallow: /a\n{other}\n", "/a")
 
 

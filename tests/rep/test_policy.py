@@ -118,7 +118,7 @@ def test_what_a_file_says_beside_its_rules() -> None:
     assert found.pace("x").delay(NOON) == 3.0
 
 
-def test_where_there_is_no_file_nothing_is_asked() -> None:
+def test_without_a_file_there_are_no_directives() -> None:
     found = policy(Access.UNAVAILABLE)
     assert found.sitemaps == ()
     assert found.crawl_delay("x") is None

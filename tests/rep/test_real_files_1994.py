@@ -142,7 +142,7 @@ QUESTIONS = [
 ]
 
 
-def test_all_files_are_found_and_asked_about() -> None:
+def test_all_files_are_found_and_checked() -> None:
     assert len(FILES) == 20
     assert set(FILES) == {site for site, _, _, _ in QUESTIONS}
     assert all(b"user-agent:" in file.lower() for file in FILES.values())

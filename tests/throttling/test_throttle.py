@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -700,10 +699,6 @@ class SlowBackend:
 
     log: list[tuple[Any, ...]] = field(default_factory=list)
     answers: list[Answer] = field(default_factory=list)
-    earliest: Callable[[float, float | None, float], float] = lambda *_: -float("inf")
-
-    def free_at(self, delay: float, left_at: float | None, began: float) -> float:
-        return self.earliest(delay, left_at, began)
 
     def ask(
         self, site: str, delay: float, since: float | None, *, again: bool, answer: Answer
@@ -711,11 +706,8 @@ class SlowBackend:
         self.log.append(("ask", site, delay, since, again))
         self.answers.append(answer)
 
-    def give_back(self, site: str, delay: float) -> None:
-        self.log.append(("give back", site, delay))
-
-    def ended(self, site: str, delay: float) -> None:
-        self.log.append(("ended", site, delay))
+    def ended(self, site: str, delay: float, *, sent: bool) -> None:
+        self.log.append(("ended" if sent else "give back", site, delay))
 
     def sent_without_turn(self, site: str, delay: float) -> None:
         self.log.append(("sent", site, delay))
@@ -823,22 +815,6 @@ def test_what_is_sent_without_a_turn_is_said(fleet: Downloader) -> None:
         fleet.send(page, site)
         fleet.finish(page, site)
     assert fleet.backend.log == [("sent", SITE, DELAY)]
-
-
-def test_the_backend_is_asked_as_early_as_it_says() -> None:
-    asked: list[Any] = []
-
-    def earliest(delay: float, left_at: float | None, began: float) -> float:
-        asked.append((delay, left_at, began))
-        return began + 3
-
-    fleet = Downloader(backend=SlowBackend(earliest=earliest))
-    fleet.admit()
-    assert asked == [(DELAY, None, 1000.0)]
-    fleet.loop.advance(2.999)
-    assert fleet.backend.log == []
-    fleet.loop.advance(0.001)
-    assert fleet.backend.log == [ASK]
 
 
 def test_a_site_that_asks_for_nothing_any_more_gives_the_turn_back(fleet: Downloader) -> None:

@@ -1,10 +1,9 @@
-"""What fetches have told about one origin: the value that a store keeps.
+"""The results of fetches for one origin: the value in a store.
 
-Here may live: the entry, as they were, whoever reads them. Here may not live:
-what they mean, which depends on the dialect and the settings of the crawl that
+Here may not live: what they mean, which depends on the dialect and the settings of the crawl that
 reads them (:mod:`.access`, :mod:`.freshness`).
 
-Times are seconds since the epoch, by the clock of whoever fetched.
+Times are seconds since the epoch, by the clock of the crawl that fetched.
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ from .access import FetchResult
 class StoredResponse:
     """An answer that can be used again: a file, or that there is none.
 
-    *fetched_at* is when *result* came, *confirmed_at* when the server last
-    said that it still holds (a 304), which is no earlier.
+    *fetched_at* is when *result* came, *confirmed_at* when the server last sent it or
+    confirmed it (a 304).
     """
 
     result: FetchResult
@@ -30,10 +29,7 @@ class StoredResponse:
 
 @dataclass(frozen=True, slots=True)
 class Outage:
-    """Attempts in a row, the last of them at *last_at*, that got no usable answer.
-
-    *since* is the time of the first one, *result* what the last one got.
-    """
+    """Consecutive failed *attempts*, from *since* to *last_at*; *result* is that of the last."""
 
     result: FetchResult
     since: float
@@ -43,10 +39,7 @@ class Outage:
 
 @dataclass(frozen=True, slots=True)
 class CacheEntry:
-    """All that is known of the robots.txt of *origin*; at least one of both is set.
-
-    With an *outage*, *copy* is what was there before it.
-    """
+    """The robots.txt of *origin*: a *copy*, an *outage*, or an outage after the copy."""
 
     origin: Origin
     copy: StoredResponse | None = None
@@ -54,7 +47,7 @@ class CacheEntry:
 
     @property
     def last(self) -> FetchResult:
-        """How the last fetch ended that was not just a confirmation."""
+        """The result of the last fetch that was not only a confirmation."""
         last = self.outage or self.copy
         assert last is not None
         return last.result

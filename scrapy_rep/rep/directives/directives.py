@@ -1,10 +1,9 @@
-"""What a file asks for beyond its rules, as far as a crawl heeds it.
+"""The other records that a crawl honours. They can only refuse what the rules allow.
 
-Here may live: which other records a crawl acts on, and whether a file has any.
-Here may not live: what they come to (:mod:`.pace`, :mod:`.purposes`).
+Here may not live: their effects (:mod:`.pace`, :mod:`.purposes`).
 
 RFC 9309 §2.2.4: "Crawlers MAY interpret other records that are not part of the
-robots.txt protocol". They add to what the rules refuse, and take nothing from it.
+robots.txt protocol".
 """
 
 from __future__ import annotations
@@ -18,31 +17,30 @@ from ..rules.robotstxt import RobotsTxt
 from .pace import Pace
 from .purposes import PREFERENCE_FIELDS, Preferences, Refusal
 
-# What is made when first asked for is kept for as many agents; a crawl asks for
-# one or two.
+# The size of a cache; a crawl has one or two agents.
 _MAX_AGENTS = 32
 
 
 @dataclass(frozen=True, slots=True)
 class HonouredDirectives:
-    """Which other records a crawl acts on: those of *pacing*, and what it is for."""
+    """The fields about delays and times that a crawl honours, and the purposes of its content."""
 
     pacing: frozenset[Field] = frozenset()
     purposes: tuple[str, ...] = ()
-    #: How much of a page the crawl shows again, ``None`` if it does not say.
+    #: How much of a page is shown again, ``None`` if that is not set.
     content_use: ContentUse | None = None
 
     @property
     def fields(self) -> frozenset[Field]:
-        """The fields of all of them."""
+        """All fields that the crawl honours."""
         if self.purposes:
             return self.pacing | PREFERENCE_FIELDS
-        # Content-Usage has no term for this.
+        # Content-Usage cannot say how much may be shown.
         return self.pacing if self.content_use is None else self.pacing | {Field.CONTENT_SIGNAL}
 
 
 class Directives:
-    """The records of one file that a crawl heeds, read when they are first asked for."""
+    """The records of one file that a crawl honours, read when needed."""
 
     def __init__(self, robots: RobotsTxt, honoured: HonouredDirectives) -> None:
         self._robots = robots
@@ -51,17 +49,17 @@ class Directives:
 
     @classmethod
     def of(cls, robots: RobotsTxt, honoured: HonouredDirectives) -> Directives | None:
-        """Those of *robots*; ``None`` where it has none, as most files."""
+        """Those of *robots*; ``None`` where it has none, as in most files."""
         if not may_have(robots.body, robots.dialect, honoured.fields):
             return None
         return cls(robots, honoured)
 
     def pace(self, agents: Agents) -> Pace:
-        """How fast and when *agents* are asked to come."""
+        """The delays and times for *agents*."""
         return self._for(agents)[0]
 
     def refusal(self, url: str, agents: Agents) -> Refusal | None:
-        """Why *agents* are not to request *url*, by what its site lets it be used for."""
+        """The record by which *agents* may not request *url*, if there is one."""
         return self._for(agents)[1].refusal(url)
 
     def _for(self, agents: Agents) -> tuple[Pace, Preferences]:

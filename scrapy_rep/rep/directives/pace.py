@@ -1,10 +1,9 @@
-"""How fast, and when, a site wants to be visited.
+"""The effect of Crawl-delay, Request-rate and Visit-time at a given time.
 
-Here may live: what Crawl-delay, Request-rate and Visit-time come to at a time.
 Here may not live: their syntax (:mod:`.records`), clocks, and waiting.
 
-None of the three is a standard. Crawl-delay counts as Yandex documented it: from
-the end of one download to the start of the next.
+None of the three is a standard. A Crawl-delay is from the end of one download to the start of
+the next, as Yandex documented it.
 """
 
 from __future__ import annotations
@@ -16,19 +15,18 @@ from itertools import accumulate
 
 from ..parsing.lines import Field
 from ..parsing.records import OtherRecord, RequestRate, TimeWindow
+from ..text import listed
 
 _MINUTES = 24 * 60
 _DAY = _MINUTES * 60.0
-# A hostile file may name tens of thousands of times.
-_MOST_TIMES_SHOWN = 10
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """What some records ask for. Times are seconds, *now* is since the epoch.
+    """The delays and times of some records. Times are in seconds, *now* since the epoch.
 
-    A file may have tens of thousands of such records, and each request asks: so what
-    they ask for is worked out once, for each minute of the day.
+    A file may have tens of thousands of such records, and each request needs the result. So it
+    is computed once, for each minute of the day.
     """
 
     crawl_delay: float = 0.0
@@ -36,7 +34,7 @@ class Pace:
     visit_times: tuple[TimeWindow, ...] = ()
     #: The delay in each minute of the day; empty where it is always the same.
     _delays: list[float] = field(init=False, repr=False, compare=False)
-    #: Whether a visit is welcome in each minute of the day; empty where it always is.
+    #: Whether visits are allowed in each minute of the day; empty where they always are.
     _open: list[bool] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -45,7 +43,7 @@ class Pace:
 
     @classmethod
     def of(cls, records: Iterable[OtherRecord]) -> Pace:
-        """What *records*, all of them about us, ask for. Of several Crawl-delays, the longest."""
+        """Those of *records*, which are about us. Of several Crawl-delays, the longest counts."""
         crawl_delay = 0.0
         rates: list[RequestRate] = []
         visit_times: list[TimeWindow] = []
@@ -60,13 +58,13 @@ class Pace:
         return cls(crawl_delay, tuple(rates), tuple(visit_times))
 
     def delay(self, now: float) -> float:
-        """The seconds to leave between two requests; 0 where nothing is asked."""
+        """The seconds between two requests; 0 without a delay."""
         if not self._delays:
             return self.crawl_delay
         return max(self.crawl_delay, self._delays[int(now % _DAY / 60)])
 
     def seconds_until_open(self, now: float) -> float:
-        """How long it is until a visit is welcome; 0 where it is."""
+        """How long it is until visits are allowed; 0 if they are."""
         second = now % _DAY
         minute = int(second / 60)
         if not self._open or self._open[minute]:
@@ -77,10 +75,8 @@ class Pace:
 
     @property
     def times(self) -> str:
-        """When visits are welcome, for people; the first times, where there are many."""
-        shown = ", ".join(map(str, self.visit_times[:_MOST_TIMES_SHOWN]))
-        more = len(self.visit_times) - _MOST_TIMES_SHOWN
-        return f"{shown} and {more:,} more" if more > 0 else shown
+        """When visits are allowed, for people; of many times, the first ones."""
+        return listed(self.visit_times)
 
 
 def _spans(window: TimeWindow | None) -> Iterator[tuple[int, int]]:
@@ -101,7 +97,7 @@ def _delays(rates: Iterable[RequestRate]) -> list[float]:
         for first, last in _spans(rate.window):
             starting[first].append((-rate.delay, last))
     delays: list[float] = []
-    # Those that have started; the longest first. What is over leaves when it is the first.
+    # Those that have started, the longest first. One that is over is removed when it is first.
     heap: list[tuple[float, int]] = []
     for minute in range(_MINUTES):
         for each in starting[minute]:

@@ -1,14 +1,12 @@
-"""What a site lets its pages be used for.
+"""Whether Content-Signal and Content-Usage records allow the purposes of a crawl.
 
-Here may live: which Content-Signal and Content-Usage records are about a URL, and
-whether they refuse a purpose. Here may not live: their syntax (:mod:`.records`).
+Here may not live: their syntax (:mod:`.records`).
 
-draft-ietf-aipref-attach, "Content-Usage Rule Semantics": the record with the
-longest path that matches holds, as with rules; of those with the same path, each
-does. draft-ietf-aipref-vocab, "Combining Preferences": "If any statement of
-preference indicates that the usage is disallowed, the result is that the usage is
-disallowed". What no statement is about is neither allowed nor disallowed. So it is with how
-much of a page may be shown again, of which the least holds.
+draft-ietf-aipref-attach, "Content-Usage Rule Semantics": the record with the longest path that
+matches counts, as with rules; of those with the same path, each does. draft-ietf-aipref-vocab,
+"Combining Preferences": "If any statement of preference indicates that the usage is disallowed,
+the result is that the usage is disallowed". Without a statement, a usage is neither allowed nor
+disallowed. The same applies to how much of a page may be shown again: the least counts.
 """
 
 from __future__ import annotations
@@ -23,28 +21,23 @@ from ..parsing.records import ContentUse, OtherRecord, UsagePreferences
 from ..parsing.urls import canonical_patterns, path_to_match
 from ..rules.matching import TOO_COSTLY, RuleSet, line_of
 
-#: The records that this file is about.
 PREFERENCE_FIELDS = frozenset({Field.CONTENT_SIGNAL, Field.CONTENT_USAGE})
 
-# Terms of https://contentsignals.org and of draft-ietf-aipref-vocab for the same.
-_SAME = (
-    frozenset({"search"}),
-    frozenset({"ai-input"}),
-    frozenset({"ai-train", "train-ai"}),
-)
-#: The purposes that have a definition somewhere.
-KNOWN_PURPOSES = frozenset().union(*_SAME)
+#: The purposes of https://contentsignals.org and of draft-ietf-aipref-vocab,
+KNOWN_PURPOSES = frozenset({"search", "ai-input", "ai-train", "train-ai"})
+# and their terms for the same purpose.
+_SAME = frozenset({"ai-train", "train-ai"})
 
 
 class Refusal(NamedTuple):
-    """A record by which a URL is not to be requested, and why that is so."""
+    """A record by which a URL may not be requested, and the reason."""
 
     record: OtherRecord
     why: str
 
 
 class Preferences:
-    """What *records*, all of them about us, say about *purposes*, and about showing *shown*."""
+    """Whether *records*, which are about us, allow *purposes* and to show *shown* again."""
 
     def __init__(
         self,
@@ -63,11 +56,10 @@ class Preferences:
             self._bounds = [self._rules(Field.CONTENT_SIGNAL, _allows_less_than(shown))]
 
     def refusal(self, url: str) -> Refusal | None:
-        """Why *url* is not to be requested, if it is not.
+        """Why *url* may not be requested, or ``None``. Raises :exc:`.InvalidURL`.
 
-        It may be used for none of the purposes, by the record that refuses the first one; or
-        less of it may be shown than the crawl shows. Raises
-        :exc:`~scrapy_rep.rep.parsing.urls.InvalidURL` for what is no URL.
+        It may be used for none of the purposes (the record is that for the first one), or less
+        of it may be shown than the crawl shows.
         """
         if not self._records:
             return None
@@ -82,11 +74,7 @@ class Preferences:
         return None
 
     def _rules(self, field: Field, refuse: Callable[[UsagePreferences], bool]) -> _Refusing:
-        """The records of *field* as rules that "allow" where they *refuse*.
-
-        So that of equal paths, the one that refuses holds: with Allow and Disallow
-        it is the other way round.
-        """
+        """The records of *field* as rules that "allow" where they *refuse*, which wins a tie."""
         lines: list[int] = []
         paths: list[bytes] = []
         refuses: list[bool] = []
@@ -101,25 +89,22 @@ class Preferences:
 
 
 class _Refusing(NamedTuple):
-    """The records of one field as rules, and the *first_line* of those that refuse."""
+    """The records of one field as rules, and the line of the first one that refuses."""
 
     rules: RuleSet
     first_line: int
 
     def line(self, path: str) -> int:
-        """The line of the record that refuses *path*; 0 where none does.
-
-        Where too many records would have to be tried, the first one that refuses counts: a
-        file that costs too much must not allow anything by that.
-        """
+        """The line of the record that refuses *path*; 0 where none does."""
         weight = self.rules.decide(path)
+        # A file that takes too long must not allow anything by that.
         if weight == TOO_COSTLY:
             return self.first_line
         return line_of(weight) if weight & 1 else 0
 
 
 def _refuses(purpose: str) -> Callable[[UsagePreferences], bool]:
-    same = next((terms for terms in _SAME if purpose in terms), {purpose})
+    same = _SAME if purpose in _SAME else {purpose}
     return lambda value: any(term in same and not yes for term, yes in value.purposes)
 
 

@@ -1,22 +1,23 @@
-"""Which rules of a group have no effect.
+"""Which rules of a group have no effect, as far as the group alone proves it.
 
-Here may live: what can be proven of a rule from the group that it stands in.
-Here may not live: which rule decides about a path (:mod:`.matching`); what is
-found here is what that one implies.
+Here may not live: which rule decides about a path (:mod:`.matching`).
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from enum import Enum
+from operator import attrgetter
 from typing import NamedTuple
 
 from ..dialects import Dialect, PathForm, Precedence
 from ..parsing.groups import Group
 from ..parsing.lines import Field
 from ..parsing.urls import canonical_patterns
+
+_rank = attrgetter("rank")
 
 
 class Redundancy(Enum):
@@ -26,14 +27,14 @@ class Redundancy(Enum):
     NEVER_MATCHES = "never-matches"
     #: An earlier line says the same.
     DUPLICATE = "duplicate"
-    #: Where it matches, one that says the opposite always wins.
+    #: Where it matches, a rule that says the opposite always decides.
     SHADOWED = "shadowed"
-    #: Where it matches, another one would decide the same.
+    #: Where it matches, another rule would decide the same.
     REDUNDANT = "redundant"
 
 
 class RedundantRule(NamedTuple):
-    """The rule at *line* is useless; *because* is the line of the rule that makes it so, or 0."""
+    """The rule at *line* has no effect; *because* is the line of the rule to blame, or 0."""
 
     line: int
     why: Redundancy
@@ -41,10 +42,9 @@ class RedundantRule(NamedTuple):
 
 
 class _Rule(NamedTuple):
-    """A rule as far as it matters here.
+    """A rule. All that it matches begins with *start*; if not *special*, it matches all that does.
 
-    Whatever it matches begins with *start*; where *plain*, it matches whatever
-    does. Of the rules that match, the one with the greatest *rank* decides.
+    Of the rules that match, the one with the greatest *rank* decides.
     """
 
     start: str
@@ -56,46 +56,21 @@ class _Rule(NamedTuple):
     allow: bool
 
 
-class _Above(NamedTuple):
-    """Of the plain rules whose starts *start* begins with, those that rank highest."""
-
-    start: str
-    allow: _Rule | None
-    disallow: _Rule | None
-
-    def highest(self) -> _Rule | None:
-        found = [rule for rule in (self.allow, self.disallow) if rule]
-        return max(found, key=lambda rule: rule.rank, default=None)
-
-    def of_type(self, allow: bool) -> _Rule | None:
-        return self.allow if allow else self.disallow
-
-    def plus(self, rule: _Rule) -> _Above:
-        """With *rule* as well, which ranks higher than those of its type."""
-        if rule.allow:
-            return _Above(rule.start, rule, self.disallow)
-        return _Above(rule.start, self.allow, rule)
-
-
 def redundant_rules(group: Group, dialect: Dialect, alone: bool) -> Iterator[RedundantRule]:
     """The rules of *group* that have no effect, where this can be proven.
 
-    *alone* is whether no other group is about anyone that this one is about.
-    Proven are:
+    *alone* is whether no other group names an agent of this one. Found are:
 
-    - a pattern that matches no path, because it does not start as paths do, or
-      has a ``/../`` that no URL has any more when it is compared;
-    - of patterns that match the same paths (``/a``, ``/a*``), all but the one
-      that wins;
-    - a rule that matches nothing but what another one matches, without
-      wildcards but at its end, that wins: the longer one, or in dialects in
-      which the first match decides, the earlier one;
-    - a rule that matches nothing but what a shorter one of its type matches,
-      where no rule of the other type has a length in between.
+    - a pattern that matches no path, because paths do not start so, or because it has a
+      ``/../``, which is resolved in URLs;
+    - of patterns that match the same paths (``/a``, ``/a*``), all but the one that decides;
+    - a rule that matches only what another one matches that always decides and has wildcards
+      at its end only: a longer one, or an earlier one in dialects in which the first decides;
+    - a rule that matches only what a shorter one of its type matches, if no rule of the other
+      type has a length in between.
 
-    What several rules take away from one only together is not found, nor what a
-    pattern with ``*`` in the middle takes away. Rules without a value are left
-    out: they are no rules, or say so.
+    Not found are the effects of several rules together, and those of patterns with ``*`` in the
+    middle. Rules without a value are left out.
     """
     rules: list[_Rule] = []
     patterns = canonical_patterns([value for _, _, value in group.rules], dialect)
@@ -125,7 +100,7 @@ def _can_match(pattern: str, dialect: Dialect) -> bool:
 
 
 def _start(pattern: str, dialect: Dialect) -> str:
-    """What all that *pattern* matches begins with."""
+    """The start of all that *pattern* matches."""
     if not dialect.wildcards:
         return pattern
     start, star, _ = pattern.partition("*")
@@ -143,7 +118,7 @@ def _rule(pattern: str, line: int, allow: bool, dialect: Dialect) -> _Rule:
 
 
 def _has_index_page(rule: _Rule, dialect: Dialect) -> bool:
-    """Whether *rule* may also allow a directory, and so do more than its pattern says."""
+    """Whether *rule* may also allow a directory."""
     return dialect.index_pages and rule.allow and "/index.htm" in rule.pattern
 
 
@@ -151,10 +126,7 @@ def _has_index_page(rule: _Rule, dialect: Dialect) -> bool:
 
 
 def _losers(rules: list[_Rule], winners: list[_Rule], dialect: Dialect) -> Iterator[RedundantRule]:
-    """Those of *rules* that match the same as another one, which wins.
-
-    All others are added to *winners*.
-    """
+    """Those of *rules* that match the same as another one, which wins; adds others to *winners*."""
     best: dict[str, _Rule] = {}
     for rule in rules:
         found = best.setdefault(_same_paths(rule), rule)
@@ -184,46 +156,40 @@ def _useless(rule: _Rule, winner: _Rule) -> RedundantRule:
 def _below_others(
     rules: list[_Rule], opponents: list[_Rule], dialect: Dialect, alone: bool
 ) -> Iterator[RedundantRule]:
-    """Those of *rules* that match nothing but what a plain one of them matches."""
+    """Those of *rules* that match only what one of them without *special* matches."""
     longest = dialect.precedence is Precedence.LONGEST
-    lengths = _Lengths(opponents, dialect) if alone and longest else None
-    # Those that the rule at hand begins with, the longest one last.
-    above = [_Above("", None, None)]
+    lengths = _lengths(opponents, dialect) if alone and longest else None
+    # The starts that the start of the rule begins with, the longest one last; and of the rules
+    # that match all that begins with one, the highest of each type.
+    above: list[tuple[str, dict[bool, _Rule]]] = [("", {})]
     for rule in sorted(rules):
-        while not rule.start.startswith(above[-1].start):
+        while not rule.start.startswith(above[-1][0]):
             above.pop()
-        highest = above[-1].highest()
-        beaten = highest is not None and highest.rank > rule.rank
-        if not _has_index_page(rule, dialect):
-            parent = above[-1].of_type(rule.allow)
-            if highest is not None and beaten:
+        by_type = above[-1][1]
+        parent = by_type.get(rule.allow)
+        if by_type and not _has_index_page(rule, dialect):
+            highest = max(by_type.values(), key=_rank)
+            if highest.rank > rule.rank:
                 yield _useless(rule, highest)
-            elif parent and lengths and lengths.none_between(parent, rule):
+            elif parent and lengths and _none_between(parent, rule, lengths):
                 yield _useless(rule, parent)
         if not rule.special:
-            above.append(_highest_of_type(above[-1], rule))
+            better = parent if parent and parent.rank > rule.rank else rule
+            above.append((rule.start, by_type | {rule.allow: better}))
 
 
-def _highest_of_type(above: _Above, rule: _Rule) -> _Above:
-    other = above.of_type(rule.allow)
-    if other is not None and other.rank > rule.rank:
-        return above._replace(start=rule.start)
-    return above.plus(rule)
+def _lengths(rules: list[_Rule], dialect: Dialect) -> dict[bool, list[int]]:
+    """The lengths of the patterns of each type, sorted."""
+    # "/a/index.html" allows "/a/$".
+    pages = [rule.pattern.rfind("/") + 2 for rule in rules if _has_index_page(rule, dialect)]
+    return {
+        True: sorted(pages + [len(rule.pattern) for rule in rules if rule.allow]),
+        False: sorted(len(rule.pattern) for rule in rules if not rule.allow),
+    }
 
 
-class _Lengths:
-    """The lengths of the patterns of each type, where the longest match decides."""
-
-    def __init__(self, rules: Sequence[_Rule], dialect: Dialect) -> None:
-        self._allow = sorted(
-            [len(rule.pattern) for rule in rules if rule.allow]
-            # "/a/index.html" allows "/a/$".
-            + [rule.pattern.rfind("/") + 2 for rule in rules if _has_index_page(rule, dialect)]
-        )
-        self._disallow = sorted(len(rule.pattern) for rule in rules if not rule.allow)
-
-    def none_between(self, shorter: _Rule, longer: _Rule) -> bool:
-        """Whether none of the other type is as long as these, or of a length in between."""
-        others = self._disallow if longer.allow else self._allow
-        first = bisect_left(others, len(shorter.pattern))
-        return first == bisect_right(others, len(longer.pattern))
+def _none_between(shorter: _Rule, longer: _Rule, lengths: dict[bool, list[int]]) -> bool:
+    """Whether no pattern of the other type is as long as one of these, or in between."""
+    others = lengths[not longer.allow]
+    first = bisect_left(others, len(shorter.pattern))
+    return first == bisect_right(others, len(longer.pattern))

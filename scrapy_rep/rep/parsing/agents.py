@@ -1,8 +1,6 @@
-"""Product tokens: who we are, and whom a group names.
+"""Product tokens: in user-agent lines, in User-Agent headers, and in settings.
 
-Here may live: what a product token is, how one is read from a user-agent line
-of a robots.txt or from a User-Agent header. Here may not live: which group is
-chosen (:mod:`.robotstxt`).
+Here may not live: which group is chosen (:mod:`.groups`).
 
 RFC 9309 §2.2.1::
 
@@ -23,7 +21,7 @@ from typing import NamedTuple
 
 from ..dialects import Dialect, Naming
 
-#: The name of the group for everyone without a group of their own.
+#: The name of the group for every crawler that no other group names.
 EVERYONE = "*"
 
 #: One product token, or several in order of preference.
@@ -34,7 +32,7 @@ _TOKEN_BYTES = re.compile(rb"[A-Za-z0-9_-]+")
 _TOKEN_BYTES_NO_DIGITS = re.compile(rb"[A-Za-z_-]+")
 # Leniency of the reference library: "* something" is everyone, too.
 _EVERYONE_VALUE = re.compile(rb"\*(?:[ \t\n\v\f\r].*)?", re.DOTALL)
-# A crawler that looks like a browser names itself in a comment, RFC 9309 §2.2.1:
+# A crawler that looks like a browser has its name in a comment, RFC 9309 §2.2.1:
 #   User-Agent: Mozilla/5.0 (compatible; ExampleBot/0.1; https://www.example.com/bot.html)
 _COMPATIBLE = re.compile(
     r"\(([^()]*;)?\s*compatible\s*;\s*([A-Za-z0-9_-]+)", re.ASCII | re.IGNORECASE
@@ -44,21 +42,20 @@ _LOWER_CASE = {ord(letter): letter.lower() for letter in ascii_uppercase}
 
 
 class AgentLine(NamedTuple):
-    """A user-agent line: the product token it names, and its line from 1."""
+    """A user-agent line: its product token, and its line from 1."""
 
     name: str
     line: int
 
 
 def group_name(value: bytes, dialect: Dialect) -> str:
-    """Whom a user-agent line with *value* names, as written; ``*`` is everyone.
+    """The name in the *value* of a user-agent line, as written; ``*`` for everyone.
 
-    Mostly that is a product token, which ends at the first byte that no
-    token contains (``googlebot/1.2`` names ``googlebot``). The empty string
-    names nobody, or in some dialects the agent without a name.
+    In most dialects that is a product token, which ends at the first byte that a token cannot
+    contain (``googlebot/1.2`` names ``googlebot``). It can be empty.
     """
     if dialect.naming is not Naming.TOKEN:
-        # Not "backslashreplace": its letters could be those of a name.
+        # Not "backslashreplace", which adds letters.
         return value.decode("utf-8", "replace")
     if value[:1] == b"*" and _EVERYONE_VALUE.fullmatch(value):
         return EVERYONE
@@ -74,52 +71,42 @@ def names_among(name: str, agents: Collection[str], dialect: Dialect) -> list[st
     """
     if not name:
         return [""] if dialect.empty_names and "" in agents else []
-    said = lowered(name)
+    name = lowered(name)
     if dialect.naming is not Naming.SUBSTRING or name == EVERYONE:
-        return [said] if said in agents else []
-    return [agent for agent in agents if agent in said and agent not in ("", EVERYONE)]
+        return [name] if name in agents else []
+    return [agent for agent in agents if agent in name and agent not in ("", EVERYONE)]
 
 
 def lowered(name: str) -> str:
-    """*name* with the letters of ASCII in lower case.
-
-    RFC 9309 §2.2.1: tokens are ASCII. By Unicode, ``\u212a``, the Kelvin sign, is a "k".
-    """
+    """*name* with the letters of ASCII in lower case, as tokens are ASCII (RFC 9309 §2.2.1)."""
+    # In Unicode, "k" is also the lower case of the Kelvin sign.
     return name.lower() if name.isascii() else name.translate(_LOWER_CASE)
 
 
 def preferences(agents: Agents) -> tuple[str, ...]:
-    """*agents* lower-cased (RFC 9309 §2.2.1: matching is case-insensitive), in order.
-
-    Without "*": nobody is called that.
-    """
+    """*agents* in lower case (RFC 9309 §2.2.1: matching is case-insensitive), without "*"."""
     listed = (agents,) if isinstance(agents, str) else agents
     return tuple(lowered(agent) for agent in listed if agent != EVERYONE)
 
 
 def check_token(token: object) -> str:
-    """*token*, if a group can name it.
-
-    Raises :exc:`ValueError` that says what is wrong with it otherwise: a token
-    with a space, a slash or ``*`` in it matches no user-agent line, ever.
-    """
+    """*token*, if a group can name it; :exc:`ValueError` says what is wrong with it otherwise."""
     if not isinstance(token, str):
-        raise ValueError(f"{token!r} is no product token: it is no string")
+        raise ValueError(f"{token!r} is not a valid product token: it is not a string")
     if not _TOKEN.fullmatch(token):
         raise ValueError(
-            f"{token!r} is no product token and can match no group: a token is one or more "
-            f"of the characters a-z, A-Z, 0-9, '_' and '-', such as 'ExampleBot'"
+            f"{token!r} is not a valid product token and can match no group: a token is one or "
+            f"more of the characters a-z, A-Z, 0-9, '_' and '-', such as 'ExampleBot'"
         )
     return token
 
 
 @lru_cache(maxsize=256)
 def token_of_user_agent(header: str) -> str | None:
-    """The product token in a User-Agent header, ``None`` where it names no crawler.
+    """The product token in a User-Agent header, ``None`` if it does not name a crawler.
 
-    It is the first product (``ExampleBot/1.0 (+https://…)``), or in a header
-    that starts as browsers' do, what stands after ``compatible;``. It is never
-    ``Mozilla``: a browser's header names no crawler.
+    It is the first product (``ExampleBot/1.0 (+https://…)``), or after the ``Mozilla`` of browsers,
+    the word after ``compatible;``.
 
     >>> token_of_user_agent("ExampleBot/0.1 (+https://www.example.com/bot.html)")
     'ExampleBot'

@@ -1,7 +1,6 @@
-"""Records to groups: which rules of a file are about whom.
+"""Records to groups: where a group begins and ends, and which groups are about us.
 
-Here may live: where a group begins and ends, and which groups are ours. Here
-may not live: what their rules decide (:mod:`.matching`).
+Here may not live: what their rules decide (:mod:`.matching`).
 
 RFC 9309 §2.1: a group is "one or more user-agent lines that are followed by
 one or more rules. The group is terminated by a user-agent line or end of
@@ -12,16 +11,15 @@ defined records": nothing but a user-agent line after a rule starts a group.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..dialects import Dialect
 from .agents import EVERYONE, AgentLine, group_name, names_among
 from .lines import Field, Record, read_sections, records_of
 
-# Looked up for every line of a file: as attributes of an Enum they cost more.
+# Looked up for every line of a file: attributes of an Enum are slower.
 _ALLOW, _DISALLOW = Field.ALLOW, Field.DISALLOW
-
 
 _BLANK_LINE = re.compile(rb"^[ \t\v\f]*\n", re.MULTILINE)
 
@@ -31,23 +29,22 @@ class Group(NamedTuple):
 
     #: The names, as written, and the lines of the user-agent lines.
     agents: list[tuple[str, int]]
-    #: How many of them stand above a record that is not of the standard, and
-    #: that another one follows.
+    #: How many of them stand above an other record that stands above the last one.
     interrupted: int
     rules: list[Record]
-    #: Those of the agents that were asked for whom the group is about.
+    #: The requested agents that the group is about.
     names: set[str]
 
 
 class OurGroup(NamedTuple):
-    """What there is to say of a group that is about us."""
+    """How a group is about us."""
 
-    #: Through which user-agent lines it is.
+    #: The user-agent lines that name us.
     agents: tuple[AgentLine, ...]
-    #: Where its rules end; 0 where it has none.
+    #: The line of its last rule; 0 where it has none.
     last_line: int
-    #: Whether it is only because a record that is not of the standard stands
-    #: between our user-agent lines and others, and ends no group.
+    #: Whether all user-agent lines that name us stand above an other record, which does not
+    #: end the group, and a user-agent line that names others below it.
     merged: bool
 
 
@@ -60,12 +57,12 @@ def groups_about(body: bytes, dialect: Dialect, agents: Sequence[str]) -> tuple[
     matching group exists, crawlers MUST obey the group with a user-agent line
     with the '*' value, if present."
     """
-    return groups_among(list(_read_groups(body, dialect, agents, every=False)), agents)
+    return groups_among(_read_groups(body, dialect, agents, every=False), agents)
 
 
 def all_groups(body: bytes, dialect: Dialect, agents: Sequence[str] = ()) -> list[Group]:
-    """The groups of *body*, whomever they are about; :attr:`Group.names` are of *agents*."""
-    return list(_read_groups(body, dialect, agents, every=True))
+    """All groups of *body*; :attr:`Group.names` are those of *agents*."""
+    return _read_groups(body, dialect, agents, every=True)
 
 
 def groups_among(groups: list[Group], agents: Sequence[str]) -> tuple[str, list[Group]]:
@@ -76,8 +73,8 @@ def groups_among(groups: list[Group], agents: Sequence[str]) -> tuple[str, list[
 
 
 def our_group(group: Group, agent: str, dialect: Dialect) -> OurGroup:
-    """What there is to say of *group*, which is about *agent*."""
-    ours = _ours(group, agent, dialect)
+    """How *group* is about *agent*, which is one of its names."""
+    ours = [i for i, (name, _) in enumerate(group.agents) if names_among(name, (agent,), dialect)]
     return OurGroup(
         agents=tuple(AgentLine(*group.agents[index]) for index in ours),
         last_line=group.rules[-1][0] if group.rules else 0,
@@ -85,50 +82,38 @@ def our_group(group: Group, agent: str, dialect: Dialect) -> OurGroup:
     )
 
 
-def _ours(group: Group, agent: str, dialect: Dialect) -> list[int]:
-    """Which user-agent lines of *group* are about *agent*."""
-    return [i for i, (name, _) in enumerate(group.agents) if names_among(name, (agent,), dialect)]
-
-
 def _read_groups(
-    body: bytes, dialect: Dialect, asked: Sequence[str], *, every: bool
-) -> Iterator[Group]:
-    """The groups of *body* that are about one of the agents *asked* or everyone, or *every* one."""
-    wanted = {*asked, EVERYONE}
+    body: bytes, dialect: Dialect, requested: Sequence[str], *, every: bool
+) -> list[Group]:
+    """The groups of *body* about one of the agents *requested* or everyone, or *every* group."""
+    wanted = {*requested, EVERYONE}
+    groups: list[Group] = []
     agents: list[tuple[str, int]] = []
     names: set[str] = set()
     interrupted = 0
-    # Whether the group is about us, has rules or ended otherwise, and whether
-    # other records stand at its end.
-    about_us, ended, others = every, False, False
-    # How most sections go on. Of a group that is not about us, that is enough.
+    # Whether the group has ended, and whether other records stand at its end.
+    ended = others = False
+    # How most sections go on. Of a group that is not about us, no more need be read.
     rule_starts = (b"disallow:", b"allow:") if dialect.allow_lines else (b"disallow:",)
     for number, value, text in read_sections(body, dialect):
         if ended:
-            agents, interrupted, names = [], 0, set()
-            about_us = every
-        if others:
+            agents, names, interrupted = [], set(), 0
+        elif others:
             interrupted = len(agents)
         name = group_name(value, dialect)
         agents.append((name, number))
-        if ours := names_among(name, wanted, dialect):
-            names.update(ours)
-            about_us = True
-        if not about_us and text[:9].lower().startswith(rule_starts):
-            ended, others = True, False
+        names.update(names_among(name, wanted, dialect))
+        if not (every or names) and text[:9].lower().startswith(rule_starts):
+            ended = True
             continue
         blank = _BLANK_LINE.search(text) if dialect.blank_ends_group else None
         records = records_of(text[: blank.start()] if blank else text, number + 1, dialect)
-        rules = [
-            record
-            for record in records
-            if record[1] is _DISALLOW or (record[1] is _ALLOW and dialect.allow_lines)
-        ]
-        ended = bool(rules or blank)
-        others = bool(records) and not ended
-        if about_us and rules:
-            yield Group(agents, interrupted, rules, names)
-    # Without rules, user-agent lines at the end say that all is allowed. Where
-    # blank lines end groups, a group is nothing without them.
-    if about_us and agents and not (ended or dialect.blank_ends_group):
-        yield Group(agents, interrupted, [], names)
+        rules = [record for record in records if record[1] is _DISALLOW or record[1] is _ALLOW]
+        ended, others = bool(rules or blank), bool(records)
+        if rules and (every or names):
+            groups.append(Group(agents, interrupted, rules, names))
+    # User-agent lines without rules at the end allow everything. Where blank lines end
+    # groups, a group needs rules.
+    if agents and (every or names) and not (ended or dialect.blank_ends_group):
+        groups.append(Group(agents, interrupted, [], names))
+    return groups

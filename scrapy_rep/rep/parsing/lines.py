@@ -1,11 +1,8 @@
 """Bytes to records: byte order mark, line ends, comments, keys, sizes.
 
-Here may live: everything that turns the bytes of a file into ``key: value``
-records with line numbers, and every leniency that is granted on the way. Here
-may not live: what a record means for its neighbours (:mod:`.robotstxt`), what
-the value of one that is no rule says (:mod:`.records`).
-
-The grammar (RFC 9309 §2.2), in the order in which the code deals with it::
+Here may live: everything that turns the bytes of a file into ``key: value`` records with line
+numbers, and every leniency on the way. Here may not live: groups of records (:mod:`.groups`),
+and the values of records that are not rules (:mod:`.records`). The grammar (RFC 9309 §2.2)::
 
     NL            = %x0D / %x0A / %x0D.0A
     comment       = "#" *(UTF8-char-noctl / WS / "#")
@@ -29,10 +26,10 @@ from ..dialects import Dialect
 #: grammar's WS (space, tab) and the other ASCII white space, seen in the wild.
 WHITE_SPACE = b" \t\v\f\r\n"
 
-#: RFC 9309 has only UTF-8; files in UTF-16 exist and say so in their first bytes.
+#: RFC 9309 has only UTF-8; files in UTF-16 exist and start with one of these.
 UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
-# Leniency: a forgotten colon, where a line has exactly two words.
+# Leniency: a missing colon, where a line has exactly two words.
 _TWO_WORDS = re.compile(rb"([^ \t]+)[ \t]+([^ \t]+)")
 
 
@@ -53,9 +50,9 @@ class Field(Enum):
     CONTENT_SIGNAL = "content-signal"
     CONTENT_USAGE = "content-usage"
     LICENSE = "license"
-    #: A key that nobody here knows.
+    #: Any other key.
     UNKNOWN = "unknown"
-    #: No key and no comment, in dialects in which that means something.
+    #: A line with neither a key nor a comment, in dialects in which it ends a group.
     BLANK = ""
 
 
@@ -63,21 +60,20 @@ class Field(Enum):
 RULES = frozenset({Field.ALLOW, Field.DISALLOW})
 REP_FIELDS = RULES | {Field.USER_AGENT}
 
-
 #: One line that has a key: its number from 1, its field, its value as written.
 Record = tuple[int, Field, bytes]
 
-# Lines like most lines, one after the other.
+# Consecutive lines of the most frequent kind.
 _RUN = re.compile(rb"^Disallow:[^#\n]*(?:\nDisallow:[^#\n]*)*$", re.MULTILINE)
 _NEXT = b"\nDisallow:"
 _AFTER_NUL = re.compile(rb"\0[^\n]*")
 
-# Keys, lower-cased.
+# Keys in lower case.
 _KEYS: dict[bytes, Field] = {
     field.value.encode(): field for field in Field if field not in (Field.UNKNOWN, Field.BLANK)
 }
 # Leniency: the typos that the reference library accepts.
-_TYPOS: dict[bytes, Field] = {
+_TYPOS = {
     b"useragent": Field.USER_AGENT,
     b"user agent": Field.USER_AGENT,
     b"dissallow": Field.DISALLOW,
@@ -96,7 +92,7 @@ _BY_PREFIX = {
 
 
 def _as_written(keys: dict[bytes, Field]) -> dict[bytes, Field]:
-    """*keys* with the capitals that most files give them: found without work."""
+    """*keys* in the usual spellings: one look-up reads most keys."""
     return {
         spelling: field
         for key, field in keys.items()
@@ -104,16 +100,16 @@ def _as_written(keys: dict[bytes, Field]) -> dict[bytes, Field]:
     }
 
 
-# The same in every dialect.
-_USUAL = _as_written(_KEYS)
-_USUAL_TYPOS = _as_written(_TYPOS)
+# By whether there are Allow lines, and by whether typos are accepted.
+_USUAL = {
+    True: _as_written(_KEYS),
+    False: _as_written({key: _KEYS[key] for key in _KEYS if key != b"allow"}),
+}
+_USUAL_AGENT = {False: _as_written(_KEYS), True: _as_written(_KEYS | _TYPOS)}
 
 
 class Line(NamedTuple):
-    """What a line was read as: the key as written and without a comment, and the value.
-
-    *colon* is whether there was one.
-    """
+    """A line that has a key: field, key and value as written, and whether it has a colon."""
 
     field: Field
     key: bytes
@@ -122,36 +118,30 @@ class Line(NamedTuple):
 
 
 def read_records(body: bytes, dialect: Dialect) -> list[Record]:
-    """The records of *body*, the bytes of a robots.txt, in file order.
+    """The records of *body*, the bytes of a robots.txt, in file order. It never raises.
 
-    Lines without a key are left out, but blank ones where *dialect* has them
-    end a group. No bytes make it raise.
+    Of the lines without a key, it has only blank ones that end a group in *dialect*.
     """
     return records_of(text_of(body, dialect), 1, dialect)
 
 
 def may_have(body: bytes, dialect: Dialect, fields: Collection[Field]) -> bool:
-    """Whether *body* may have records of *fields*.
+    """Whether *body* may have records of *fields*, of which no misspelling is accepted.
 
-    Quick, for files that have none: it looks for their keys anywhere. Only for
-    fields whose keys nobody misspells.
+    A fast check for files that have none: it looks for their keys anywhere.
     """
     text = text_of(body, dialect).lower()
     return any(field.value.encode() in text for field in fields)
 
 
-#: A user-agent line, its number and value, and the text of the lines from there
-#: to the next one.
-Section = tuple[int, bytes, bytes]
-
-
-def read_sections(body: bytes, dialect: Dialect) -> Iterator[Section]:
+def read_sections(body: bytes, dialect: Dialect) -> Iterator[tuple[int, bytes, bytes]]:
     """The sections of *body*, the bytes of a robots.txt, in file order.
 
-    For reading the groups that are about us without reading the others.
+    A section is the number and value of a user-agent line, and the text of the lines from
+    there to the next one. So groups about others need not be read.
     """
     text = text_of(body, dialect)
-    # No spelling of the key is without this word.
+    # Every spelling of the key has this word.
     lowered = text.lower()
     number = counted = opened_at = end = 0
     opened: tuple[int, bytes] | None = None
@@ -174,7 +164,7 @@ def read_sections(body: bytes, dialect: Dialect) -> Iterator[Section]:
 def _agent_of(line: bytes, dialect: Dialect) -> bytes | None:
     """The value of *line* if it is a user-agent line."""
     key, colon, value = line.partition(b":")
-    field = _USUAL.get(key) or (_USUAL_TYPOS.get(key) if dialect.lenient_keys else None)
+    field = _USUAL_AGENT[dialect.lenient_keys].get(key)
     if field is Field.USER_AGENT and colon and b"#" not in line:
         return value.strip(WHITE_SPACE)
     read = read_line(line, dialect)
@@ -187,12 +177,12 @@ def split_lines(body: bytes, dialect: Dialect) -> list[bytes]:
 
 
 class Lines:
-    """The lines of :func:`split_lines`, for those who want one now and then."""
+    """The lines of :func:`split_lines`, for reading a few of them."""
 
     __slots__ = ("_starts", "_text")
 
     def __init__(self, body: bytes, dialect: Dialect) -> None:
-        # Mostly this is the body itself, and takes no place of its own.
+        # In most cases, this is the body itself, and needs no more memory.
         self._text = text_of(body, dialect)
         lengths = map(len, self._text.splitlines(keepends=True))
         self._starts = array("I", accumulate(lengths, initial=0))
@@ -216,8 +206,7 @@ def text_of(body: bytes, dialect: Dialect) -> bytes:
 def records_of(text: bytes, number: int, dialect: Dialect) -> list[Record]:
     """The records of *text*, whole lines, the first of which has *number*.
 
-    This is what loading a file costs. So lines of the kind that is met most
-    are read many at a time.
+    To load a file takes as long as this. So runs of Disallow lines are read at once.
     """
     records: list[Record] = []
     done = 0
@@ -237,7 +226,7 @@ def records_of(text: bytes, number: int, dialect: Dialect) -> list[Record]:
 
 def _each_record(text: bytes, number: int, dialect: Dialect) -> list[Record]:
     records: list[Record] = []
-    usual = _USUAL.get
+    usual = _USUAL[dialect.allow_lines].get
     for line in text.split(b"\n"):
         key, colon, value = line.partition(b":")
         field = usual(key)
@@ -270,6 +259,18 @@ def read_line(line: bytes, dialect: Dialect) -> Line | None:
     return Line(_field(key.lower(), dialect), key, value.strip(WHITE_SPACE), bool(colon))
 
 
+def _field(key: bytes, dialect: Dialect) -> Field:
+    """The field of *key*, which is in lower case."""
+    field = _KEYS.get(key)
+    if field is None and dialect.lenient_keys:
+        field = _TYPOS.get(key)
+    if field is None and dialect.keys_by_prefix:
+        field = next((_BY_PREFIX[known] for known in _BY_PREFIX if key.startswith(known)), None)
+    if field is None or (field is Field.ALLOW and not dialect.allow_lines):
+        return Field.UNKNOWN
+    return field
+
+
 # A line that begins with a key, of any dialect.
 _ANY_KEY = re.compile(
     rb"(?:\A|[\r\n])[ \t\v\f]*(?:%s)[ \t\v\f]*[: \t\v\f]" % b"|".join([*_KEYS, *_TYPOS]),
@@ -280,8 +281,8 @@ _ANY_KEY = re.compile(
 def utf16_of(body: bytes) -> str:
     """The encoding of *body* if it is in UTF-16, "" if it is not.
 
-    It is if a byte order mark says so, and a line begins with a key when it is read so:
-    some files in other encodings begin with a mark, too.
+    That takes a byte order mark, and a line that begins with a key when it is read so: some
+    files in other encodings begin with a mark, too.
     """
     if not body.startswith(UTF16_MARKS):
         return ""
@@ -303,43 +304,31 @@ def within_limit(body: bytes, max_size: int) -> bytes:
     if len(body) <= max_size:
         return body
     if encoding := utf16_of(body[:max_size]):
-        return body[: _end_of_last_line_of_utf16(body, max_size, encoding)]
-    if body[max_size : max_size + 1] in (b"\r", b"\n"):
+        ends = [_end_of_last(end.encode(encoding), body, max_size) for end in "\r\n"]
+    elif body[max_size : max_size + 1] in (b"\r", b"\n"):
         return body[:max_size]
-    end = max(body.rfind(b"\n", 0, max_size), body.rfind(b"\r", 0, max_size))
-    return body[: end + 1]
+    else:
+        ends = [body.rfind(end, 0, max_size) + 1 for end in (b"\r", b"\n")]
+    return body[: max(ends)]
 
 
-def _end_of_last_line_of_utf16(body: bytes, max_size: int, encoding: str) -> int:
-    ends = [0]
-    for line_end in ("\r".encode(encoding), "\n".encode(encoding)):
-        found = body.rfind(line_end, 0, max_size)
-        # Not where it is half of one character and half of the next.
-        while found >= 0 and found % 2:
-            found = body.rfind(line_end, 0, found + 1)
-        if found >= 0:
-            ends.append(found + 2)
-    return max(ends)
+def _end_of_last(character: bytes, body: bytes, end: int) -> int:
+    """Where the last *character*, of two bytes, before *end* ends; 0 where there is none."""
+    found = body.rfind(character, 0, end)
+    # Not where it is half of one character and half of the next.
+    while found >= 0 and found % 2:
+        found = body.rfind(character, 0, found + 1)
+    return found + 2 if found >= 0 else 0
 
 
 def _without_mark(body: bytes, dialect: Dialect) -> bytes:
     """*body* as UTF-8 (or whatever it is) without a byte order mark."""
     if dialect.utf16 and body.startswith(UTF16_MARKS):
         encoding = utf16_of(body)
-        # A mark before text that is not in UTF-16 is skipped, or its first line were lost.
+        # A mark before text that is not in UTF-16 is skipped, or the first line would be lost.
         return body[2:].decode(encoding, "replace").encode() if encoding else body[2:]
     # Leniency of the reference library: part of a mark is skipped as well.
     for length in (3, 2, 1):
         if body.startswith(codecs.BOM_UTF8[:length]):
             return body[length:]
     return body
-
-
-def _field(key: bytes, dialect: Dialect) -> Field:
-    field = _KEYS.get(key)
-    if field is None and dialect.lenient_keys:
-        field = _TYPOS.get(key)
-    if field is None and dialect.keys_by_prefix:
-        starts = (known for known in _BY_PREFIX if key.startswith(known))
-        field = _BY_PREFIX.get(next(starts, b""))
-    return field or Field.UNKNOWN

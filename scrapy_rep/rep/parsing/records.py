@@ -1,7 +1,6 @@
-"""Records that are no rules: what they say, and about whom.
+"""Records that are not rules: their values, and the user-agent lines that they belong to.
 
-Here may live: the values of other records, typed where their field has a
-syntax. Here may not live: anything that decides whether a URL may be accessed.
+Here may not live: anything that decides whether a URL may be accessed.
 
 RFC 9309 §2.2.4: "Crawlers MAY interpret other records that are not part of the
 robots.txt protocol", which "MUST NOT interfere with the parsing of explicitly
@@ -12,20 +11,19 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
 from ..dialects import Dialect
 from ..text import printable
 from .agents import AgentLine, group_name
-from .lines import REP_FIELDS, Field, read_line, read_records, split_lines
+from .lines import REP_FIELDS, RULES, Field, read_line, read_records, split_lines
 from .urls import InvalidURL, Origin
 
 #: The fields of other records.
 OTHER_FIELDS = frozenset(Field) - REP_FIELDS - {Field.BLANK}
-#: Those that are about the whole site, wherever in the file they stand. All
-#: others but unknown ones are about the robots that their group names.
+#: Those about the whole site. The others but unknown ones are about the crawlers of their group.
 FILE_WIDE_FIELDS = frozenset({Field.SITEMAP, Field.HOST, Field.CLEAN_PARAM, Field.LICENSE})
 
 _DAY_MINUTES = 24 * 60
@@ -35,8 +33,7 @@ _DAY_MINUTES = 24 * 60
 class TimeWindow:
     """A part of each day, in UTC: from minute *start* of the day through minute *end*.
 
-    Both are from 0 to 1439 and inside the window, which goes past midnight
-    where *start* is greater than *end*.
+    Both are from 0 to 1439. If *start* is greater than *end*, the window includes midnight.
 
     >>> window = TimeWindow(start=23 * 60, end=5 * 60 + 59)
     >>> window.contains(0), window.contains(6 * 60), str(window)
@@ -52,10 +49,7 @@ class TimeWindow:
         return (minute_of_day - self.start) % _DAY_MINUTES < length
 
     def seconds_until_open(self, second_of_day: float) -> float:
-        """How long after *second_of_day*, in UTC and from 0, the window opens; 0 inside of it.
-
-        The second of the day is ``time.time() % 86400``.
-        """
+        """How long after *second_of_day*, ``time.time() % 86400``, it opens; 0 if it is open."""
         if self.contains(second_of_day / 60):
             return 0.0
         return float((self.start * 60 - second_of_day) % (_DAY_MINUTES * 60))
@@ -83,7 +77,7 @@ class RequestRate:
 class CleanParam:
     """*params* of a query change nothing on pages whose path begins with *path*.
 
-    *path* may have ``*`` in it; ``None`` is every path.
+    *path* may contain ``*``; ``None`` is every path.
     """
 
     params: tuple[str, ...]
@@ -105,12 +99,11 @@ class ContentUse(Enum):
 
 @dataclass(frozen=True, slots=True)
 class UsagePreferences:
-    """For what content may be used: each purpose that is named, and whether it is allowed.
+    """Each purpose that the record names, and whether content may be used for it.
 
-    A purpose that is not among *purposes* is neither allowed nor disallowed.
-    *path* is the pattern of the URLs this is about, matched as that of a rule
-    is; ``None`` is every URL. *shown* is how much of a page may be shown again,
-    ``None`` where nothing is said of it.
+    All other purposes are neither allowed nor disallowed. *path* is the pattern of the URLs
+    that this is about, ``None`` for every URL. *shown* is how much of a page may be shown
+    again, ``None`` where the record does not say.
     """
 
     purposes: tuple[tuple[str, bool], ...]
@@ -122,16 +115,13 @@ class UsagePreferences:
 class OtherRecord:
     """One record that is neither a user-agent line nor a rule.
 
-    *value* is what *raw*, the bytes as written, says in the type of *field*
-    (the table of ``docs/records.rst``); ``None`` where *field* has no syntax or
-    *raw* does not keep to it. *problem* is what is wrong with *raw*, in a
-    sentence, and empty where nothing is. *key* is the field's name as written.
+    *key* and *raw* are its name and value as written. *value* is that of *raw* in the type of
+    *field* (the table of ``docs/records.rst``); ``None`` where *field* has no syntax, or *raw*
+    breaks it. *problem* is a sentence that says what is wrong with *raw*, if anything is.
 
-    Sitemap, Host, Clean-param and License are about the site, Crawl-delay,
-    Request-rate, Visit-time, Noindex, Content-Signal and Content-Usage about
-    the robots of :attr:`agents`. A group may go on beyond a record, so others may be
-    named in it: the record counts for them where no such record has their own
-    user-agent line directly above it.
+    Sitemap, Host, Clean-param and License are about the site, the others about the crawlers of
+    :attr:`agents`. They are also about other crawlers that the group names, if these do not
+    have such a record directly below their own user-agent line.
     """
 
     line: int
@@ -140,9 +130,9 @@ class OtherRecord:
     raw: bytes
     value: object
     problem: str
-    # A group's user-agent lines, how many of them stand above the record, and from which one
-    # on no other record stands between them.
-    # A tuple for each record would be quadratic: 4 GB for a hostile file.
+    # The user-agent lines of its group, how many of them stand above the record, and the index
+    # of the first one that no other record separates from it. To copy them for each record
+    # would need 4 GB for a hostile file.
     _group: Sequence[AgentLine] = dataclasses.field(repr=False, compare=False)
     _above: int = dataclasses.field(repr=False, compare=False)
     _directly_from: int = dataclasses.field(repr=False, compare=False)
@@ -152,21 +142,21 @@ class OtherRecord:
 
     @property
     def agents(self) -> tuple[AgentLine, ...]:
-        """The user-agent lines directly above it: no other record stands between them."""
+        """The user-agent lines directly above it, without another record between them."""
         return tuple(self._group[self._directly_from : self._above])
 
     @property
     def lines_of_agents(self) -> range:
-        """Among these lines are those of :attr:`agents`, and no other user-agent line."""
+        """A range of lines that has those of :attr:`agents`, and no other user-agent lines."""
         return self._lines_from(self._directly_from)
 
     @property
     def lines_of_group(self) -> range:
-        """Among these lines are all user-agent lines above it in its group, and no others."""
+        """A range of lines that has all user-agent lines above it in its group, and no others."""
         return self._lines_from(0)
 
     def names_among(self, ours: Collection[AgentLine]) -> tuple[AgentLine, ...]:
-        """Those of *ours* through which it is about us: directly above it, else in its group."""
+        """Those of *ours* that it belongs to: directly above it, else in its group."""
         for lines in (self.lines_of_agents, self.lines_of_group):
             if names := tuple([name for name in ours if name.line in lines]):
                 return names
@@ -181,10 +171,7 @@ class OtherRecord:
 def read_other_records(
     body: bytes, dialect: Dialect, fields: Collection[Field] = OTHER_FIELDS
 ) -> Iterator[OtherRecord]:
-    """The other records of *body*, the bytes of a robots.txt, in file order.
-
-    Only those of *fields*.
-    """
+    """The records of *fields* in *body*, the bytes of a robots.txt, in file order."""
     lines: list[bytes] = []
     group: list[AgentLine] = []
     directly_from = 0
@@ -198,42 +185,38 @@ def read_other_records(
             group.append(AgentLine(group_name(raw, dialect), number))
         elif kind is Field.BLANK:
             group, directly_from = [], 0
-        elif kind is Field.DISALLOW or (kind is Field.ALLOW and dialect.allow_lines):
+        elif kind in RULES:
             after_rule = True
         else:
             after_other = True
-            # What is no rule in this dialect is a key that it does not know.
-            kind = Field.UNKNOWN if kind is Field.ALLOW else kind  # noqa: PLW2901
             if kind in fields:
                 lines = lines or split_lines(body, dialect)
-                key = _key(lines[number - 1], dialect)
+                line = read_line(lines[number - 1], dialect)
+                assert line is not None
                 value, problem = _read_value(kind, raw)
                 place = group, len(group), directly_from
-                yield OtherRecord(number, kind, key, raw, value, problem, *place)
-
-
-def _key(line: bytes, dialect: Dialect) -> bytes:
-    read = read_line(line, dialect)
-    assert read is not None
-    return read.key
+                yield OtherRecord(number, kind, line.key, raw, value, problem, *place)
 
 
 # -- values --------------------------------------------------------------------
 
 
 class _Malformed(ValueError):
-    """A value that does not keep to the syntax of its field; the message says how."""
+    """The problem of a value that breaks the syntax of its field, and the value all the same."""
+
+    def __init__(self, problem: str, value: object = None) -> None:
+        super().__init__(problem)
+        self.value = value
 
 
 def _read_value(kind: Field, raw: bytes) -> tuple[object, str]:
     """The value, and what is wrong with it."""
-    read = _READERS.get(kind)
-    if read is None:
+    if kind not in _READERS:
         return None, ""
     try:
-        return read(raw)
+        return _READERS[kind](raw), ""
     except _Malformed as error:
-        return None, str(error)
+        return error.value, str(error)
 
 
 def _text(raw: bytes) -> str:
@@ -241,7 +224,7 @@ def _text(raw: bytes) -> str:
 
 
 def _bytes_as_path(raw: bytes) -> str:
-    """*raw*, which is matched against URLs, with what no URL has in it percent-encoded."""
+    """*raw*, which is compared with URLs, with percent-encoding for what they cannot contain."""
     return "".join(chr(byte) if 0x20 < byte < 0x7F else f"%{byte:02X}" for byte in raw)
 
 
@@ -253,24 +236,28 @@ def _is_http_url(text: str) -> bool:
 
 
 # https://www.sitemaps.org/protocol.html: "The <sitemap_location> should be the
-# complete URL to the Sitemap". What is not is kept: clients resolve it.
-def _sitemap(raw: bytes) -> tuple[object, str]:
+# complete URL to the Sitemap". Others are the value as well: clients resolve them.
+def _sitemap(raw: bytes) -> str:
     text = raw.decode("utf-8", "replace")
     if not text:
         raise _Malformed("It names no sitemap: the URL of one is expected.")
     if not _is_http_url(text):
-        return text, "It is no complete URL: one that starts with http:// or https:// is expected."
-    return text, ""
+        raise _Malformed(
+            "It is not a complete URL: one that starts with http:// or https:// is expected.", text
+        )
+    return text
 
 
-# Nobody's standard. A number and nothing else that float() would take.
+# No standard defines it. A number, but not all that float() would accept.
 _SECONDS = re.compile(rb"[0-9]{1,9}(?:\.[0-9]*)?|\.[0-9]+")
 
 
-def _crawl_delay(raw: bytes) -> tuple[object, str]:
+def _crawl_delay(raw: bytes) -> float:
     if not _SECONDS.fullmatch(raw):
-        raise _Malformed("It is no number of seconds, such as 10 or 2.5; units are not expected.")
-    return float(raw), ""
+        raise _Malformed(
+            "It is not a number of seconds, such as 10 or 2.5; units are not expected."
+        )
+    return float(raw)
 
 
 # "An Extended Standard for Robot Exclusion" (Sean Conner, 1996-2002, on the
@@ -284,33 +271,33 @@ _REQUEST_RATE = re.compile(
 _UNITS = {b"": 1, b"s": 1, b"m": 60, b"h": 3600, b"d": 24 * 3600}
 
 
-def _request_rate(raw: bytes) -> tuple[object, str]:
+def _request_rate(raw: bytes) -> RequestRate:
     match = _REQUEST_RATE.fullmatch(raw)
     if match is None:
         raise _Malformed(
-            "It is no rate: requests and a time, such as 1/10s, 100/15m or 1/5, are expected,"
+            "It is not a rate: requests and a time, such as 1/10s, 100/15m or 1/5, are expected,"
             " and after them at most a time of the day in UTC, such as 1300-1659."
         )
     requests, time, unit, *window = match.groups()
     if not int(requests) or not int(time):
         raise _Malformed("It is a rate of nothing, or in no time.")
     seconds = float(int(time) * _UNITS[unit.lower()])
-    return RequestRate(int(requests), seconds, _window(window) if window[0] else None), ""
+    return RequestRate(int(requests), seconds, _window(*window) if window[0] else None)
 
 
-def _visit_time(raw: bytes) -> tuple[object, str]:
+def _visit_time(raw: bytes) -> TimeWindow:
     match = _VISIT_TIME.fullmatch(raw)
     if match is None:
-        raise _Malformed("It is no time of the day in UTC, such as 0600-0845.")
-    return _window(match.groups()), ""
+        raise _Malformed("It is not a time of the day in UTC, such as 0600-0845.")
+    return _window(*match.groups())
 
 
-def _window(digits: Iterable[bytes]) -> TimeWindow:
+def _window(*digits: bytes) -> TimeWindow:
     hours, minutes, last_hours, last_minutes = map(int, digits)
     start, end = hours * 60 + minutes, last_hours * 60 + last_minutes
     if max(minutes, last_minutes) > 59 or start >= _DAY_MINUTES or end > _DAY_MINUTES:
         raise _Malformed("It has a time that no day has: from 0000 to 2400 are expected.")
-    # Whether that is no time or all day, nobody can tell.
+    # It could mean never or all day.
     if start == end:
         raise _Malformed("It begins and ends at the same time.")
     return TimeWindow(start, min(end, _DAY_MINUTES - 1))
@@ -321,50 +308,48 @@ def _window(digits: Iterable[bytes]) -> TimeWindow:
 _HOST = re.compile(rb"(?:https?://)?[^\s/?#@]+/?", re.IGNORECASE)
 
 
-def _host(raw: bytes) -> tuple[object, str]:
+def _host(raw: bytes) -> str:
     if not _HOST.fullmatch(raw):
-        raise _Malformed("It is no host name, such as www.example.com.")
-    return _text(raw), ""
+        raise _Malformed("It is not a host name, such as www.example.com.")
+    return _text(raw)
 
 
 # Yandex: "Clean-param: p0[&p1&p2&..&pn] [path]".
-def _clean_param(raw: bytes) -> tuple[object, str]:
+def _clean_param(raw: bytes) -> CleanParam:
     words = raw.split()
     params = words[0].split(b"&") if words else []
     if len(words) > 2 or not params or not all(params):
         raise _Malformed(
-            "It is no list of parameters with '&' between them, and at most a path after a space."
+            "It is not a list of parameters with '&' between them and at most a path after a space."
         )
     path = _bytes_as_path(words[1]) if len(words) == 2 else None
-    return CleanParam(tuple(map(_bytes_as_path, params)), path), ""
+    return CleanParam(tuple(map(_bytes_as_path, params)), path)
 
 
 # An experiment of Google's, which ended on 1 September 2019.
-def _noindex(raw: bytes) -> tuple[object, str]:
+def _noindex(raw: bytes) -> str:
     if not raw.startswith((b"/", b"*")):
-        raise _Malformed("It is no path pattern, which starts with '/' or '*'.")
-    return _bytes_as_path(raw), ""
+        raise _Malformed("It is not a path pattern, which starts with '/' or '*'.")
+    return _bytes_as_path(raw)
 
 
 # RSL 1.0, https://rslstandard.org/guide/robots-txt: "License: [absoluteURL]",
 # "not tied to any specific user agent".
-def _license(raw: bytes) -> tuple[object, str]:
+def _license(raw: bytes) -> str:
     text = _text(raw)
     if not _is_http_url(text):
-        raise _Malformed("It is no URL of a licence, which starts with http:// or https://.")
-    return text, ""
+        raise _Malformed("It is not the URL of a licence, which starts with http:// or https://.")
+    return text
 
 
 # -- preferences about use -------------------------------------------------------
 
 
+# draft-ietf-aipref-attach-05, §3.2: where the value starts with "/", the path
+# ends before the first space or tab; otherwise there is none.
+# https://contentsignals.org has the same in "Advanced Usage".
 def _split_path(raw: bytes) -> tuple[str | None, bytes]:
-    """The path before a list of preferences, ``None`` where there is none, and the list.
-
-    draft-ietf-aipref-attach-05, §3.2: where the value starts with "/", the path
-    ends before the first space or tab; otherwise there is none.
-    https://contentsignals.org has the same in "Advanced Usage".
-    """
+    """The path before a list of preferences, ``None`` where there is none, and the list."""
     if not raw.startswith(b"/"):
         return None, raw
     path, *rest = raw.split(None, 1)
@@ -379,11 +364,11 @@ _USES = {use.value.encode(): use for use in ContentUse}
 # https://contentsignals.org, https://blog.cloudflare.com/content-signals-policy/:
 # "Content-Signal: search=yes, ai-train=no"; what is left out is neither granted
 # nor restricted.
-def _content_signal(raw: bytes) -> tuple[object, str]:
+def _content_signal(raw: bytes) -> UsagePreferences:
     path, signals = _split_path(raw)
     purposes: dict[str, bool] = {}
     shown: ContentUse | None = None
-    problem = ""
+    complete = True
     for signal in signals.split(b","):
         name, _, value = (part.strip() for part in signal.lower().partition(b"="))
         if name == b"use" and value in _USES:
@@ -391,13 +376,15 @@ def _content_signal(raw: bytes) -> tuple[object, str]:
         elif name not in (b"", b"use") and value in _SIGNALS:
             purposes[_bytes_as_path(name)] = _SIGNALS[value]
         else:
-            problem = (
-                "It has a part that is no purpose with yes or no, such as ai-train=no, and no "
-                "use=immediate, use=reference or use=full."
-            )
-    if problem and not purposes and shown is None:
-        raise _Malformed(problem)
-    return UsagePreferences(tuple(purposes.items()), path, shown), problem
+            complete = False
+    found = UsagePreferences(tuple(purposes.items()), path, shown)
+    if complete:
+        return found
+    raise _Malformed(
+        "It has a part that is neither a purpose with yes or no, such as ai-train=no, nor "
+        "use=immediate, use=reference or use=full.",
+        found if purposes or shown else None,
+    )
 
 
 # RFC 9651 §3 (Structured Field Values): the grammar of a dictionary. Each
@@ -427,42 +414,34 @@ _SF_MEMBER = re.compile(
 _TOKENS = {b"y": True, b"n": False}
 
 
-def _members(dictionary: bytes) -> dict[str, bytes | None]:
-    """The members of a structured field *dictionary* that are tokens; ``None`` for others.
-
-    RFC 9651 §4.2.2: of equal keys the last one counts, and one error fails all.
-    """
+# draft-ietf-aipref-attach-05, §3: "content-usage" ":" [ path-pattern 1*WS ]
+# usage-pref; draft-ietf-aipref-vocab, "Processing Algorithm": the tokens y and n
+# allow and disallow; with any other value, "the preference for that category is
+# unknown". RFC 9651 §4.2.2: of equal keys the last one counts.
+def _content_usage(raw: bytes) -> UsagePreferences:
+    path, dictionary = _split_path(raw)
     members: dict[str, bytes | None] = {}
     position, more = 0, bool(dictionary)
     while more:
         match = _SF_MEMBER.match(dictionary, position)
         if match is None:
+            # "If the parsing of the Dictionary fails, preferences are unknown": those of its path.
             raise _Malformed(
-                "It is no dictionary of a structured field, such as train-ai=n, search=y."
+                "It is not a dictionary of a structured field, such as train-ai=n, search=y.",
+                UsagePreferences((), path),
             )
         members[match["key"].decode("ascii")] = match["token"]
         position, more = match.end(), bool(match["comma"])
-    return members
-
-
-# draft-ietf-aipref-attach-05, §3: "content-usage" ":" [ path-pattern 1*WS ]
-# usage-pref; draft-ietf-aipref-vocab, "Processing Algorithm": the tokens y and n
-# allow and disallow; with any other value, "the preference for that category is
-# unknown".
-def _content_usage(raw: bytes) -> tuple[object, str]:
-    path, dictionary = _split_path(raw)
-    try:
-        members = _members(dictionary)
-    except _Malformed as error:
-        # "If the parsing of the Dictionary fails, preferences are unknown": those of its path.
-        return UsagePreferences((), path), str(error)
     purposes = {key: _TOKENS[token] for key, token in members.items() if token in _TOKENS}
-    problem = "It has a part that says neither y nor n of a purpose, such as train-ai=n."
-    complete = members and len(purposes) == len(members)
-    return UsagePreferences(tuple(purposes.items()), path), "" if complete else problem
+    found = UsagePreferences(tuple(purposes.items()), path)
+    if members and len(purposes) == len(members):
+        return found
+    raise _Malformed(
+        "It has a part that says neither y nor n of a purpose, such as train-ai=n.", found
+    )
 
 
-_READERS: dict[Field, Callable[[bytes], tuple[object, str]]] = {
+_READERS: dict[Field, Callable[[bytes], object]] = {
     Field.SITEMAP: _sitemap,
     Field.CRAWL_DELAY: _crawl_delay,
     Field.REQUEST_RATE: _request_rate,

@@ -3,11 +3,10 @@
 Here may live: everything that looks inside a URL or a path pattern. Here may
 not live: which of several patterns wins (:mod:`.matching`).
 
-Canonical form (RFC 9309 §2.2.2, used by dialects with ``PathForm.CANONICAL``)
-is the same for a URL and for the literal parts of a pattern: ASCII only; an
-byte is either itself or ``%XX`` in upper case, never both. A literal ``*`` or
-``$`` is always ``%2A`` or ``%24``, so that in a canonical pattern ``*`` is a
-wildcard and ``$`` an anchor wherever they stand.
+The canonical form (RFC 9309 §2.2.2, ``PathForm.CANONICAL``) is the same for a URL and for the
+literal parts of a pattern. It is ASCII; each byte has one form, itself or ``%XX`` in upper case.
+A literal ``*`` or ``$`` is ``%2A`` or ``%24``, so that ``*`` and ``$`` in a canonical pattern
+are always a wildcard and an anchor.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ ROBOTS_TXT = "/robots.txt"
 
 _LAST_PORT = 65_535
 _DEFAULT_PORTS = {"http": 80, "https": 443, "ftp": 21}
-# How URLs begin that have a robots.txt (RFC 9309 §2.3 names HTTP and FTP as examples), and
-# how those do that can be requested at all: localhost:8000/page has no scheme.
+# The starts of URLs that have a robots.txt (RFC 9309 §2.3 names HTTP and FTP as examples),
+# and of all URLs that have a scheme; localhost:8000/page has none.
 _WITH_ROBOTS_TXT = re.compile(f"(?:{'|'.join(_DEFAULT_PORTS)}):", re.ASCII | re.IGNORECASE)
 _ANY_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://|(?i:about|data):")
 
-# The URL standard: controls and spaces around a URL are no part of it, tabs
-# and newlines inside it are dropped, and what is not ASCII is UTF-8.
+# The URL standard: controls and spaces around a URL are dropped, and so are tabs and line
+# ends inside it; what is not ASCII is UTF-8.
 _AROUND = "".join(map(chr, range(0x21)))
 _DROPPED = {ord(character): None for character in "\t\n\r"}
 
@@ -41,23 +40,20 @@ _DROPPED = {ord(character): None for character in "\t\n\r"}
 # a scheme, what starts with "//" is a path.
 _AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[/\\]{2}[^/\\?#]*")
 
-# Where what a URL is about is plain to see, and no client reads it otherwise.
+# A scheme and authority that every client reads in the same way.
 _SITE = re.compile(r"https?://[A-Za-z0-9.\-]+(?::([0-9]{1,5}))?/")
 
-# RFC 3986 §2.3, unreserved: means the same encoded or not, so is decoded.
+# RFC 3986 §2.3, unreserved: decoded, because both forms mean the same.
 _UNRESERVED = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
-# RFC 3986 §2.2, reserved: "%2F" is not "/", so these keep the form they have.
-# Left out: "'", "[" and "]", which clients encode at some places and not at
-# others; "*" and "$", which have a meaning in patterns; "#", the fragment.
-_KEPT = "!&()+,/:;=?@"
+# RFC 3986 §2.2, reserved: "%2F" is not "/", so both forms stay. Left out: "'", "[" and "]",
+# which clients encode in some places only; "*" and "$", which have a meaning in patterns; "#".
+_RESERVED = "!&()+,/:;=?@"
 
-
-#: The bytes that are the same in every form, in a URL and in a pattern. What follows the
-#: authority in a URL is the path to match as it stands if it has no others and no "/." in it.
-PLAIN = (_UNRESERVED + _KEPT).encode("ascii")
-_PLAIN_OR_META = PLAIN + b"*$\n"
-# Of values between line ends, one that has others, after its line end.
-_ODD = re.compile(b"\n(?![*%b]*[$]?\n)(.+)" % re.escape(PLAIN))
+# The bytes that are the same in every form. A path of these without "/." is in its form.
+_PLAIN = (_UNRESERVED + _RESERVED).encode("ascii")
+_PLAIN_OR_META = _PLAIN + b"*$\n"
+# Of values between line ends, one that has other bytes, after its line end.
+_ODD = re.compile(b"\n(?![*%b]*[$]?\n)(.+)" % re.escape(_PLAIN))
 
 
 class _Form(NamedTuple):
@@ -67,22 +63,22 @@ class _Form(NamedTuple):
     encoded: dict[int, str]
 
 
-def _canonical_form() -> _Form:
-    encoded = {byte: f"%{byte:02X}" for byte in range(256)}
-    # A "%" that begins no encoded byte stays as clients send it.
-    raw = encoded | {ord(character): character for character in _UNRESERVED + _KEPT + "%"}
-    return _Form(raw, encoded | {ord(character): character for character in _UNRESERVED})
-
-
-def _decoded_form() -> _Form:
-    # The draft of 1996, §3.2.2: "If a %xx encoded byte is encountered it is
-    # unencoded prior to comparison, unless it is the "/" character". "%" keeps
+_AS_ENCODED = {byte: f"%{byte:02X}" for byte in range(256)}
+_AS_IS = {byte: chr(byte) for byte in range(256)}
+_FORMS = {
+    # Clients send a "%" that begins no encoded byte as it is.
+    PathForm.CANONICAL: _Form(
+        raw=_AS_ENCODED | {byte: chr(byte) for byte in [*_PLAIN, ord("%")]},
+        encoded=_AS_ENCODED | {ord(character): character for character in _UNRESERVED},
+    ),
+    # The draft of 1996, §3.2.2: "If a %xx encoded octet is encountered it is
+    # unencoded prior to comparison, unless it is the "/" character". "%" has
     # one form, or the bytes of "%252F" would be those of "%2F".
-    same = {byte: chr(byte) for byte in range(256)} | {ord("%"): "%25"}
-    return _Form(same, same | {ord("/"): "%2F"})
-
-
-_FORMS = {PathForm.CANONICAL: _canonical_form(), PathForm.DECODED: _decoded_form()}
+    PathForm.DECODED: _Form(
+        raw=_AS_IS | {ord("%"): "%25"},
+        encoded=_AS_IS | {ord("%"): "%25", ord("/"): "%2F"},
+    ),
+}
 _ENCODED = re.compile("((?:%[0-9A-Fa-f]{2})+)")
 
 
@@ -92,10 +88,9 @@ class InvalidURL(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Scheme, host and port: what one robots.txt is about (RFC 9309 §2.3).
+    """Scheme, host and port: the scope of one robots.txt (RFC 9309 §2.3).
 
-    The host is lower-case ASCII (IDNA), IPv6 addresses without brackets; the
-    port is never ``None``. Userinfo has no place in it.
+    The host is lower-case ASCII (IDNA), an IPv6 address without brackets. There is no userinfo.
     """
 
     scheme: str
@@ -113,7 +108,7 @@ class Origin:
         """
         text = _strip(url)
         if not _WITH_ROBOTS_TXT.match(text):
-            raise InvalidURL(f"{url!r} is no http, https or ftp URL")
+            raise InvalidURL(f"{url!r} is not an http, https or ftp URL")
         scheme, host, port = _split(text)
         return cls(scheme, _ascii_host(host), _DEFAULT_PORTS[scheme] if port is None else port)
 
@@ -130,7 +125,7 @@ class Origin:
 
 
 def has_other_scheme(url: str) -> bool:
-    """Whether *url* has a scheme of which no URL has a robots.txt: not http, https or ftp.
+    """Whether *url* has a scheme without robots.txt: not http, https or ftp.
 
     >>> [has_other_scheme(url) for url in ("data:,x", "s3://bucket/key")]
     [True, True]
@@ -152,16 +147,16 @@ def _split(url: str) -> tuple[str, str, int | None]:
         parts = urlsplit(url.replace("\\", "/"))
         port = parts.port
     except ValueError as error:
-        raise InvalidURL(f"{url!r} is no URL: {error}") from None
+        raise InvalidURL(f"{url!r} is not a URL: {error}") from None
     if not parts.hostname:
         raise InvalidURL(f"{url!r} names no host")
     return parts.scheme, parts.hostname, port
 
 
 def _ascii_host(host: str) -> str:
-    """*host* as it goes over the wire: IDNA, lower case."""
-    # Where IDNA fails (too long a label, say) no name server knows the host; what
-    # matters is that equal spellings stay equal.
+    """*host* as it is sent: IDNA, lower case."""
+    # Where IDNA fails (too long a label, say), no name server knows the host; equal spellings
+    # have to stay equal all the same.
     if not host.isascii():
         with contextlib.suppress(UnicodeError):
             host = host.encode("idna").decode("ascii")
@@ -169,55 +164,63 @@ def _ascii_host(host: str) -> str:
 
 
 def path_to_match(url: str | bytes, dialect: Dialect) -> str:
-    """The part of *url* that rules are about: path, parameters and query.
+    """The path and query of *url* in the form that *dialect* compares with patterns.
 
-    *url* is absolute, or a path that starts with ``/``. The result is in the
-    form that *dialect* compares and starts with ``/``. Raises
-    :exc:`InvalidURL` for anything else, but in dialects that take URLs as they
-    come.
+    *url* is absolute, or a path that starts with ``/``; :exc:`InvalidURL` is raised for any
+    other, except in the google dialect. The result starts with ``/``.
 
     >>> from scrapy_rep.rep.dialects import RFC9309
     >>> path_to_match("https://example.com/a/../b c?q=%7e#top", RFC9309)
     '/b%20c?q=~'
     """
-    text = _bytes(url)
     if dialect.path_form is PathForm.VERBATIM:
-        return _verbatim_path(text)
-    text = _strip(text)
+        return _verbatim_path(_bytes(url))
+    return _normal(*path_as_written(url), _FORMS[dialect.path_form])
+
+
+def path_as_written(url: str | bytes) -> tuple[str, str, str]:
+    """The path, which starts with ``/``, the ``?`` and the query of *url*, as it is written.
+
+    They have one character per byte. Raises :exc:`InvalidURL`.
+    """
+    text = _strip(_bytes(url))
     authority = _AUTHORITY.match(text)
     if authority:
         _split(text)
         text = text[authority.end() :]
     elif not text.startswith("/"):
         raise InvalidURL(f"{url!r} is neither an absolute URL nor a path that starts with '/'")
-    return _normal(text, _FORMS[dialect.path_form])
+    return _path_and_query(text)
 
 
 def rest_to_match(rest: str, dialect: Dialect) -> str:
-    """The same for what follows the authority in a URL, which starts with ``/``."""
-    plain = rest.isascii() and not rest.encode().translate(None, PLAIN)
+    """:func:`path_to_match` for a URL after its authority; *rest* starts with ``/``."""
+    plain = rest.isascii() and not rest.encode().translate(None, _PLAIN)
     if plain and "/." not in rest:
         return rest
     text = _bytes(rest)
     if dialect.path_form is PathForm.VERBATIM:
         return _c_string(text.partition("#")[0])
-    return _normal(_strip(text), _FORMS[dialect.path_form])
+    return _normal(*_path_and_query(_strip(text)), _FORMS[dialect.path_form])
+
+
+def _path_and_query(text: str) -> tuple[str, str, str]:
+    path, mark, query = text.partition("#")[0].partition("?")
+    path = path.replace("\\", "/")
+    return path if path.startswith("/") else "/" + path, mark, query
 
 
 def site_of(url: str) -> str:
-    """Scheme and authority of *url*, where they and a slash after them are plain to see, else "".
+    """Scheme and authority of *url*, or "" if not every client reads them in the same way.
 
-    Of every URL that begins with both, :func:`rest_to_match` tells the path.
+    If another URL also starts with these and ``/``, :func:`rest_to_match` can be used for it.
     """
     match = _SITE.match(url)
     return match.group()[:-1] if match and int(match.group(1) or 0) <= _LAST_PORT else ""
 
 
 def is_robots_txt(url: str | bytes, dialect: Dialect) -> bool:
-    """Whether *url* may be accessed because it is that of the robots.txt itself.
-
-    RFC 9309 §2.2.2: "The /robots.txt URI is implicitly allowed."
-    """
+    """Whether *url* is a robots.txt (RFC 9309 §2.2.2: "is implicitly allowed")."""
     try:
         return dialect.robots_txt_allowed and path_to_match(url, dialect) == ROBOTS_TXT
     except InvalidURL:
@@ -225,16 +228,15 @@ def is_robots_txt(url: str | bytes, dialect: Dialect) -> bool:
 
 
 def canonical_patterns(values: Sequence[bytes], dialect: Dialect) -> list[str]:
-    """The values of rules in the form that *dialect* compares.
+    """The values of rules in the form that *dialect* compares, without white space around them.
 
-    White space around them does not count. In the result, where *dialect* has
-    wildcards, ``*`` is one, and ``$`` an anchor where it comes last.
+    Where *dialect* has wildcards, ``*`` is one, and ``$`` at the end is an anchor.
     """
-    # What is decoded may have a line end in it.
+    # Decoding can give a line end.
     if not dialect.wildcards or dialect.path_form is PathForm.DECODED:
         return [_canonical_pattern(value.strip(WHITE_SPACE), dialect) for value in values]
-    # Of most files no value needs work, and of the others few do: quick to see of all
-    # at once. No value has a line end in it, and none gets one.
+    # In most files, no value changes, and in others few: to look at all of them at once is
+    # fast. No value has a line end in it, and none gets one.
     together = b"\n".join([b"", *values, b""])
     literal_dollars = together.count(b"$") - together.count(b"$\n")
     if literal_dollars or together.translate(None, _PLAIN_OR_META):
@@ -262,48 +264,41 @@ def _canonical_pattern(value: bytes, dialect: Dialect) -> str:
 
 
 def _in_form(text: str, form: _Form) -> str:
-    """*text*, one character a byte, in *form*."""
+    """*text*, one character per byte, in *form*."""
     if "%" not in text:
         return text.translate(form.raw)
     parts = _ENCODED.split(text)
     parts[::2] = [part.translate(form.raw) for part in parts[::2]]
-    parts[1::2] = [_unquoted(part).translate(form.encoded) for part in parts[1::2]]
+    for index in range(1, len(parts), 2):
+        decoded = bytes.fromhex(parts[index].replace("%", "")).decode("latin-1")
+        parts[index] = decoded.translate(form.encoded)
     return "".join(parts)
 
 
-def _unquoted(encoded: str) -> str:
-    """*encoded*, which is all ``%XX``, as the bytes that it stands for."""
-    return bytes.fromhex(encoded.replace("%", "")).decode("latin-1")
-
-
-def _normal(rest: str, form: _Form) -> str:
-    path, mark, query = rest.partition("#")[0].partition("?")
-    path = _in_form(path.replace("\\", "/"), form)
-    if not path.startswith("/"):
-        path = "/" + path
+def _normal(path: str, mark: str, query: str, form: _Form) -> str:
+    path = _in_form(path, form)
     if "/." in path:
-        path = _without_dot_segments(path)
+        path = without_dot_segments(path)
     # RFC 9309 §2.2.2 compares bytes: the "?" of an empty query is one.
     return path + mark + _in_form(query, form)
 
 
-def _without_dot_segments(path: str) -> str:
+def without_dot_segments(path: str) -> str:
     """*path* with ``.`` and ``..`` resolved (RFC 3986 §5.2.4)."""
-    kept: list[str] = []
+    resolved: list[str] = []
     segments = path.split("/")[1:]
     for segment in segments:
         if segment == "..":
-            if kept:
-                kept.pop()
+            del resolved[-1:]
         elif segment != ".":
-            kept.append(segment)
+            resolved.append(segment)
     if segments[-1] in (".", ".."):
-        kept.append("")
-    return "/" + "/".join(kept)
+        resolved.append("")
+    return "/" + "/".join(resolved)
 
 
 def _bytes(url: str | bytes) -> str:
-    """*url* with one character a byte, what is not ASCII in UTF-8."""
+    """*url* with one character per byte, of UTF-8 where it is not ASCII."""
     if isinstance(url, str):
         if url.isascii():
             return url

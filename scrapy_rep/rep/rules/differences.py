@@ -1,14 +1,11 @@
-"""Why another reading of a robots.txt answers otherwise: which point, by experiment.
+"""Why two readings of a robots.txt give different answers: by which point, by experiment.
 
-Here may live: the points on which readings differ, and what each makes of an
-answer. Here may not live: the readings themselves. Those of the four dialects are
-in :mod:`.dialects` as data; what is done here by hand is what no single field of a
-dialect does.
+Here may live: the points on which readings differ. Here may not live: the readings; the dialects
+are data in :mod:`.dialects`, and this file adds only changes that are not one field of a dialect.
 
-A difference is put down to a point if one reading, changed in that point alone,
-gives the answer of the other. Where several points would do, the first in their
-table counts. Where none does alone, it is a smallest set: with all of them the answer
-is the other one, and without any one of them it is not.
+A difference is due to a point if one reading, changed in that point alone, gives the answer of
+the other one; of several such points, to the first in their table. If there is none, it is due to
+a smallest set of points: with all of them the answer is the other one, without any of them not.
 """
 
 from __future__ import annotations
@@ -16,23 +13,21 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
-from typing import Any, NamedTuple, TypeVar
+from functools import lru_cache, partial
+from typing import Any, TypeVar
 from urllib.parse import unquote
 
-from ..dialects import (
-    DIALECTS,
-    GOOGLE,
-    KOSTER1994,
-    KOSTER1996,
-    MIN_PARSED_SIZE,
-    RFC9309,
-    Dialect,
-)
+from ..dialects import DIALECTS, GOOGLE, KOSTER1994, KOSTER1996, MIN_PARSED_SIZE, RFC9309, Dialect
 from ..parsing.agents import Agents, preferences
 from ..parsing.groups import groups_about
 from ..parsing.lines import Field
-from ..parsing.urls import ROBOTS_TXT, InvalidURL, path_to_match
+from ..parsing.urls import (
+    ROBOTS_TXT,
+    InvalidURL,
+    path_as_written,
+    path_to_match,
+    without_dot_segments,
+)
 from .matching import RuleSet, line_of
 from .robotstxt import RobotsTxt
 
@@ -48,57 +43,31 @@ def _same(text: str) -> str:
     return text
 
 
-_UNRESERVED = re.compile("%(2[DdEe]|3[0-9]|[46][1-9A-Fa-f]|[57][0-9Aa]|5[Ff]|7[Ee])")
-_NOT_IN_URLS = re.compile("[\\x00- \"'<>\\[\\]\\\\^`{|}\\x7f]")
+def _encode(characters: str) -> Callable[[str], str]:
+    """A function that percent-encodes what the regular expression *characters* matches."""
+    return partial(re.compile(characters).sub, lambda match: f"%{ord(match.group()):02X}")
 
 
-def _encoded(match: re.Match[str]) -> str:
-    return f"%{ord(match.group()):02X}"
+_encode_outside_ascii = _encode("[\x80-\xff]")
+_encode_raw = _encode("[\\x00- \"'<>\\[\\]\\\\^`{|}\\x7f]")
+_upper_hex = partial(re.compile("%[0-9A-Fa-f]{2}").sub, lambda match: match.group().upper())
+_decode_unreserved = partial(
+    re.compile("%(2[DdEe]|3[0-9]|[46][1-9A-Fa-f]|[57][0-9Aa]|5[Ff]|7[Ee])").sub,
+    lambda match: chr(int(match.group(1), 16)),
+)
 
 
-def _decode_unreserved(text: str) -> str:
-    return _UNRESERVED.sub(lambda match: chr(int(match.group(1), 16)), text)
-
-
-def _encode_raw(text: str) -> str:
-    return _NOT_IN_URLS.sub(_encoded, text)
-
-
-def _encode_special_in_url(path: str) -> str:
-    return re.sub("[*$]", _encoded, path)
-
-
-def _encode_special_in_pattern(pattern: str) -> str:
-    # Where it is the last, it is an anchor.
-    return re.sub(r"\$(?!\Z)", _encoded, pattern)
-
-
-def _upper_hex(path: str) -> str:
-    return re.sub("%[0-9A-Fa-f]{2}", lambda match: match.group().upper(), path)
-
-
-def _resolve_dots(path: str) -> str:
-    """RFC 3986 §5.2.4."""
-    path, mark, query = path.partition("?")
-    output: list[str] = []
-    segments = path.split("/")[1:]
-    for number, segment in enumerate(segments, 1):
-        if segment == "..":
-            del output[-1:]
-        elif segment != ".":
-            output.append(segment)
-        if number == len(segments) and segment in (".", ".."):
-            output.append("")
-    return "/" + "/".join(output) + mark + query
+def _resolve_dots(text: str) -> str:
+    path, mark, query = text.partition("?")
+    return without_dot_segments(path) + mark + query
 
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """One point: what it is, and how google's reading becomes that of rfc9309.
+    """One point: what it is, and what makes google's reading that of rfc9309.
 
-    *rule* is that of the standard. *fields* are those of the dialect; *url* and
-    *pattern* what is done to a path and to a pattern, one character a byte;
-    *begin* says where in a URL the path begins.
+    *rule* is that of the standard. *fields* are those of the dialect; *url* and *pattern* change
+    a path and a pattern, one character per byte; *begin* and *refuse* are about whole URLs.
     """
 
     name: str
@@ -131,7 +100,7 @@ POINTS = (
     Point(
         "bytes outside ASCII",
         "§2.2.2: percent-encoded before comparison, in URLs too",
-        url=lambda path: re.sub("[\x80-\xff]", _encoded, path),
+        url=_encode_outside_ascii,
     ),
     Point(
         "characters that a URL cannot carry",
@@ -149,15 +118,12 @@ POINTS = (
     Point(
         "``%2A`` and ``%24``",
         "§2.2.3: stand for the characters ``*`` and ``$``, whichever form a URL has",
-        url=_encode_special_in_url,
-        pattern=_encode_special_in_pattern,
+        url=_encode("[*$]"),
+        # The last one is an anchor.
+        pattern=_encode(r"\$(?!\Z)"),
     ),
     Point("dot segments", "RFC 3986 §6.2.2.3: ``/a/../b`` is ``/b``", url=_resolve_dots),
-    Point(
-        "``/robots.txt`` itself",
-        "§2.2.2: implicitly allowed",
-        {"robots_txt_allowed": True},
-    ),
+    Point("``/robots.txt`` itself", "§2.2.2: implicitly allowed", {"robots_txt_allowed": True}),
     Point(
         "digits in product tokens",
         "§2.2.1 has none; the default dialect keeps them: ``MJ12bot`` is not ``MJ``",
@@ -190,13 +156,13 @@ POINTS = (
     Point("UTF-16", "§2.2.2: crawlers may bridge encodings other than UTF-8", {"utf16": True}),
 )
 
-# How many of one file are kept.
+# The sizes of the caches for one file.
 _RULE_SETS = 128
 _PATHS = 1024
 
 
 class GoogleReading:
-    """Answers about *body*, the bytes of one file, with google's reading, but for some points."""
+    """Answers about *body*, the bytes of one file, by google's reading with some points changed."""
 
     def __init__(self, body: bytes) -> None:
         self._body = body
@@ -204,16 +170,18 @@ class GoogleReading:
         self.path = lru_cache(_PATHS)(self._path)
 
     def answer(self, url: bytes, agents: tuple[str, ...], points: Collection[Point]) -> Answer:
-        """What google would answer, were it not for *points*.
+        """The answer of google's reading with *points* changed.
 
         *agents* are those of :func:`~scrapy_rep.rep.parsing.agents.preferences`.
         """
-        path = self.path(url, tuple(p for p in points if _is_about_urls(p)))
+        about_urls = (p for p in points if p.url is not _same or p.begin or p.refuse)
+        path = self.path(url, tuple(about_urls))
         if path is None:
             return False, 0
         if path == ROBOTS_TXT and any("robots_txt_allowed" in point.fields for point in points):
             return True, 0
-        rules = self.rule_set(agents, tuple(p for p in points if _is_about_rules(p)))
+        about_rules = (p for p in points if p.pattern is not _same or p.fields)
+        rules = self.rule_set(agents, tuple(about_rules))
         weight = rules.decide(path)
         return weight & 1 == 1, line_of(weight)
 
@@ -232,21 +200,21 @@ class GoogleReading:
 
     def _path(self, url: bytes, points: tuple[Point, ...]) -> str | None:
         """The path of *url* in the form that is compared; ``None`` where it is refused."""
-        if any(point.refuse for point in points) and not _is_url(url):
+        if any(point.refuse for point in points) and _path_of(url) is None:
             return None
         if any(point.url is _encode_raw for point in points):
             # Or the path would end there.
             url = url.replace(b"\0", b"%00")
-        begin = any(point.begin for point in points) and _is_url(url)
-        path = _after_authority(url) if begin else path_to_match(url, GOOGLE)
+        begin = any(point.begin for point in points)
+        path = (_path_of(url) if begin else None) or path_to_match(url, GOOGLE)
         for point in points:
             path = point.url(path)
         return path
 
     def explain(self, url: bytes, agents: Agents, wanted: Answer, line: bool) -> tuple[str, ...]:
-        """The least set of points with which the answer is *wanted*; none if there is none.
+        """The names of a smallest set of points with which the answer is *wanted*, if any.
 
-        By name. Whether the deciding *line* counts, too.
+        *line* is whether the deciding line counts, too.
         """
         preferred = preferences(agents)
 
@@ -258,7 +226,7 @@ class GoogleReading:
 
 
 def _least(candidates: Sequence[_T], reached: Callable[[Collection[_T]], bool]) -> tuple[_T, ...]:
-    """The least of *candidates* that are enough to have *reached* it; none if all are not."""
+    """A smallest set of *candidates* for which *reached* is true; empty if there is none."""
     for candidate in candidates:
         if reached([candidate]):
             return (candidate,)
@@ -272,43 +240,24 @@ def _least(candidates: Sequence[_T], reached: Callable[[Collection[_T]], bool]) 
     return tuple(chosen)
 
 
-def _is_about_urls(point: Point) -> bool:
-    return point.url is not _same or point.begin or point.refuse
-
-
-def _is_about_rules(point: Point) -> bool:
-    return point.pattern is not _same or bool(point.fields)
-
-
 def _pattern(value: bytes, points: Iterable[Point]) -> str:
-    # What google does to patterns, robots.cc: MaybeEscapePattern.
-    pattern = re.sub("[\x80-\xff]", _encoded, _upper_hex(value.decode("latin-1")))
+    # robots.cc, MaybeEscapePattern.
+    pattern = _encode_outside_ascii(_upper_hex(value.decode("latin-1")))
     for point in points:
         pattern = point.pattern(pattern)
     return pattern
 
 
-def _is_url(url: bytes) -> bool:
+def _path_of(url: bytes) -> str | None:
     try:
-        path_to_match(url, RFC9309)
+        return "".join(path_as_written(url))
     except InvalidURL:
-        return False
-    return True
-
-
-def _after_authority(url: bytes) -> str:
-    text = url.decode("latin-1").strip("".join(map(chr, range(0x21))))
-    text = re.sub("[\t\r\n]", "", text).partition("#")[0]
-    text = re.sub(r"\A[A-Za-z][A-Za-z0-9+.\-]*:[/\\]{2}[^/\\?]*", "", text)
-    path, mark, query = text.partition("?")
-    path = path.replace("\\", "/") + mark + query
-    return path if path.startswith("/") else "/" + path
+        return None
 
 
 # -- any two readings ---------------------------------------------------------------
 
-# What the fields of a dialect are about on which a verdict depends, in the order in
-# which they are tried.
+# What the fields of a dialect on which a verdict depends are about, in the order of trial.
 _ABOUT = {
     "wildcards": "wildcards",
     "precedence": "which match decides",
@@ -320,43 +269,34 @@ _ABOUT = {
     "lenient_keys": "misspelled keys",
 } | {key: point.name for point in POINTS for key in point.fields}
 
-# A URL in a form in which it is asked about something else, by what that is about.
+# Other forms of a URL, by what they differ in.
 _OTHER_FORMS: dict[str, Callable[[str], str]] = {
     "percent-encoded reserved characters": unquote,
     "``$`` at the end of a URL": lambda url: url.removesuffix("$"),
 }
 _OTHER_RECORDS = "other records between user-agent lines"
 
-# Between these, POINTS tell more than fields do.
+# For these, POINTS are more precise than fields.
 _COUNTERPARTS = {RFC9309.name: GOOGLE, GOOGLE.name: RFC9309}
 
 
-class _Change(NamedTuple):
-    """*value* in the place of what a dialect has in *field*."""
-
-    field: str
-    value: Any
+# A field of a dialect and its new value.
+_Change = tuple[str, Any]
 
 
 class Differences:
-    """Why other readings of *body* answer otherwise than *dialect*'s does.
+    """Why other readings of *body*, the bytes of one file, differ from that of *dialect*.
 
-    *body* is the bytes of one file. What is found out is kept, so one of these is
-    for many questions about a file. Each may read the file some twenty times.
+    Each answer may read the file some twenty times; what it reads is cached for the next one.
     """
 
     def __init__(self, body: bytes, dialect: Dialect = RFC9309) -> None:
-        self._body = body
         self._dialect = dialect
         self._google = GoogleReading(body)
-        self._read = lru_cache(_RULE_SETS)(self._parse)
-        self._changed = lru_cache(_RULE_SETS)(self._parse_changed)
+        self._read = lru_cache(_RULE_SETS)(partial(RobotsTxt.parse, body))
 
     def from_dialect(self, url: str, agents: Agents, other: Dialect) -> tuple[str, ...]:
-        """The points on which it depends that *other* answers otherwise than ours.
-
-        Without any where both say the same of *url* and *agents*.
-        """
+        """The points by which *other* differs from ours about *url* and *agents*, if it does."""
         ours = self._read(self._dialect).allowed(url, agents)
         theirs = self._read(other).allowed(url, agents)
         if theirs is ours:
@@ -368,11 +308,10 @@ class Differences:
         return self._least_changes(url, agents, theirs, other)
 
     def of_answer(self, url: str, agents: Agents, allowed: bool) -> tuple[str, ...]:
-        """The points on which it depends that somebody says *allowed*, and we the opposite.
+        """The points by which the answer *allowed* differs from ours, as far as they are known.
 
-        They answer as google or rfc9309 would, as ours would with one point, or with
-        several, of another dialect, or asked about the URL in another form. Without
-        any where none of that is so.
+        The answer is looked for in google or rfc9309, in ours with one point or with several of
+        another dialect, and with the URL in another form.
         """
         verdict = self._read(self._dialect).verdict(url, agents)
         if allowed is verdict.allowed:
@@ -381,8 +320,8 @@ class Differences:
         if counterpart is not None and (points := self.from_dialect(url, agents, counterpart)):
             return points
         for change in _changes(self._dialect, DIALECTS.values()):
-            if self._changed((change,)).allowed(url, agents) is allowed:
-                return (_ABOUT[change.field],)
+            if self._changed([change]).allowed(url, agents) is allowed:
+                return (_ABOUT[change[0]],)
         for name, other_form in _OTHER_FORMS.items():
             if self._read(self._dialect).allowed(other_form(url), agents) is allowed:
                 return (name,)
@@ -397,26 +336,23 @@ class Differences:
     def _least_changes(
         self, url: str, agents: Agents, wanted: bool, other: Dialect
     ) -> tuple[str, ...]:
-        """The least of what makes ours *other* that makes the answer *wanted*."""
+        """A smallest set of changes, from ours to *other*, that makes the answer *wanted*."""
 
         def reached(changes: Collection[_Change]) -> bool:
-            return self._changed(tuple(changes)).allowed(url, agents) is wanted
+            return self._changed(changes).allowed(url, agents) is wanted
 
-        changes = _changes(self._dialect, (other,))
-        return tuple(dict.fromkeys(_ABOUT[c.field] for c in _least(changes, reached)))
+        changes = _least(_changes(self._dialect, (other,)), reached)
+        return tuple(dict.fromkeys(_ABOUT[name] for name, _ in changes))
 
-    def _parse(self, dialect: Dialect) -> RobotsTxt:
-        return RobotsTxt.parse(self._body, dialect)
-
-    def _parse_changed(self, changes: tuple[_Change, ...]) -> RobotsTxt:
-        """The file as ours would read it with *changes*."""
-        return self._parse(replace(self._dialect, **{c.field: c.value for c in changes}))
+    def _changed(self, changes: Iterable[_Change]) -> RobotsTxt:
+        """The file by our reading with *changes*."""
+        return self._read(replace(self._dialect, **dict(changes)))
 
 
 def _changes(dialect: Dialect, others: Iterable[Dialect]) -> list[_Change]:
-    """What is to be changed in *dialect* to have what one of *others* has."""
+    """The changes that give *dialect* a value of one of *others*."""
     changes = [
-        _Change(name, getattr(other, name))
+        (name, getattr(other, name))
         for name in _ABOUT
         for other in others
         if getattr(other, name) != getattr(dialect, name)
@@ -427,10 +363,10 @@ def _changes(dialect: Dialect, others: Iterable[Dialect]) -> list[_Change]:
 def class_of_difference(
     body: bytes, url: str, agents: Agents, allowed: bool, dialect: Dialect = RFC9309
 ) -> str | None:
-    r"""In words, why somebody says *allowed* of *url* where *dialect* says the opposite.
+    r"""Why the answer *allowed* about *url* differs from that of *dialect*, in words.
 
-    *body* is the bytes of the robots.txt. ``None`` where there is no difference, or
-    none that is known. See :class:`Differences`, which is for many questions.
+    *body* is the bytes of the robots.txt. ``None`` if it does not differ, or the reason is
+    unknown. For many questions about one file, use :class:`Differences`.
 
     >>> body = b"User-agent: *\nDisallow: /*.pdf\n"
     >>> class_of_difference(body, "https://example.com/a.pdf", "ExampleBot", True)

@@ -1,7 +1,6 @@
 """Why a verdict is what it is, rule by rule.
 
-Here may live: what became of each rule of a file when a URL was asked about. Here
-may not live: which rule decides (:mod:`.matching`); each rule is asked there, alone.
+Here may not live: whether a rule matches, and which one decides (:mod:`.matching`).
 """
 
 from __future__ import annotations
@@ -9,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from enum import Enum
-from typing import NamedTuple
 
 from ..dialects import Dialect, Precedence
 from ..parsing.agents import AgentLine, Agents, preferences
-from ..parsing.groups import Group, all_groups, groups_among
-from ..parsing.lines import Field
+from ..parsing.groups import all_groups, groups_among
+from ..parsing.lines import Field, Record
 from ..parsing.urls import InvalidURL, canonical_patterns, path_to_match
 from .matching import MOST_PIECES, NO_RULE, Rule, filling, searchable, specific, weight_of
 from .robotstxt import RobotsTxt
@@ -22,36 +20,35 @@ from .verdict import Reason, Verdict
 
 
 class Fate(Enum):
-    """What became of a rule."""
+    """The part of a rule in a verdict."""
 
     #: It decides.
     DECIDES = "decides"
-    #: It matches, and another one that does has more bytes (RFC 9309 §2.2.2).
+    #: It matches, but the rule that decides has more bytes (RFC 9309 §2.2.2).
     SHORTER = "shorter"
-    #: It refuses, and one of the same length that matches allows (§2.2.2).
+    #: It refuses, but a rule of the same length that matches allows (§2.2.2).
     TIE = "tie"
-    #: It matches, and so does an earlier one: of equals, or in dialects in which the
-    #: first match decides, of any, that one counts.
+    #: It matches, but so does an earlier rule; that one decides if it is equal, or if in the
+    #: dialect the first match decides.
     LATER = "later"
-    #: It matches, and nothing depends on it: the robots.txt itself is allowed (§2.2.2).
+    #: It matches, but the robots.txt itself is always allowed (§2.2.2).
     ROBOTS_TXT_ITSELF = "robots-txt-itself"
-    #: It matches, and is about others (§2.2.1).
+    #: It matches, but is about others (§2.2.1).
     OTHER_GROUP = "other-group"
     #: It is about us, and does not match.
     NO_MATCH = "no-match"
-    #: It is about others, and does not match either.
+    #: It is about others, and does not match.
     NOT_ABOUT_US = "not-about-us"
-    #: It was not compared with the URL: that would have taken too long.
+    #: It was not compared with the URL, which would have taken too long.
     NOT_TRIED = "not-tried"
 
 
 @dataclass(frozen=True, slots=True)
 class ExplainedRule:
-    """One rule, and what became of it.
+    """One rule and its part in the verdict.
 
-    *length* is that of its pattern in bytes, in the form that is compared, and 0
-    where it does not match. Where what matches is the directory of the index page
-    that it allows, the length is that of the directory with its ``$``.
+    *length* is that of its pattern, in bytes and in the form that is compared, or of the
+    directory with its ``$`` if that of an index page matches; 0 if it does not match.
     """
 
     rule: Rule
@@ -66,12 +63,10 @@ class ExplainedRule:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """A verdict, and what became of each rule.
+    """A verdict, and the part of each rule of the file, in the order of lines.
 
-    *path* is what rules were compared with, ``None`` where the URL is none. *agent*
-    is whom the rules are about that were: one of ours in lower case, or ``*``;
-    *groups* are the user-agent lines through which, group by group. *rules* are
-    those of all groups, in the order of their lines.
+    *path* was compared with the rules; ``None`` if the URL is invalid. *agent* is the one of
+    ours that has groups, in lower case, or ``*``; *groups* are their user-agent lines.
     """
 
     verdict: Verdict
@@ -87,10 +82,9 @@ class Explanation:
 
 
 def explain(robots: RobotsTxt, url: str | bytes, agents: Agents) -> Explanation:
-    r"""Why *agents* may or may not access *url*, as :meth:`.RobotsTxt.verdict` says.
+    r"""Why *agents* may or may not access *url*; see :meth:`.RobotsTxt.verdict` for both.
 
-    *agents* is one product token, or several in order of preference; *url* is
-    absolute, or a path that starts with ``/``. Takes time for each rule of the file.
+    Takes time for each rule of the file.
 
     >>> robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /a\nAllow: /a/b\n")
     >>> [(each.fate.value, each.length) for each in explain(robots, "/a/b/c", "x").rules]
@@ -106,56 +100,42 @@ def explain(robots: RobotsTxt, url: str | bytes, agents: Agents) -> Explanation:
     except InvalidURL:
         return Explanation(verdict, None, agent, ours, ())
     about_us = {line for group in groups for line, _, _ in group.rules}
-    weighed = _weighed(every_group, about_us, path, robots.dialect)
-    best = max((each.weight for each in weighed if each.rule.line in about_us), default=NO_RULE)
-    rules = []
-    for each in weighed:
-        fate = _fate(each.weight, best, each.rule.line in about_us, verdict.reason)
-        rules.append(ExplainedRule(each.rule, fate, each.length))
-    return Explanation(verdict, path, agent, ours, tuple(rules))
-
-
-class _Weighed(NamedTuple):
-    """A rule, the weight that it has where it matches, and the bytes that count.
-
-    The weight is :data:`_NOT_TRIED` where the rule was not compared.
-    """
-
-    rule: Rule
-    weight: int
-    length: int
+    rules = [rule for group in every_group for rule in group.rules]
+    weighed = _weighed(rules, about_us, path, robots.dialect)
+    best = max((weighed[line][0] for line in about_us), default=NO_RULE)
+    explained = []
+    for line, field, value in rules:
+        weight, length = weighed[line]
+        fate = _fate(weight, best, line in about_us, verdict.reason)
+        explained.append(ExplainedRule(Rule(field is Field.ALLOW, value, line), fate, length))
+    return Explanation(verdict, path, agent, ours, tuple(explained))
 
 
 # Less than any weight.
 _NOT_TRIED = -1
-# Rules with so many "*" are compared with a URL; those about us first.
+# Rules with so many "*" in all are compared with a URL.
 _MOST_EXPLAINED = 10 * MOST_PIECES
 
 
 def _weighed(
-    groups: list[Group], about_us: Collection[int], path: str, dialect: Dialect
-) -> list[_Weighed]:
-    """Each rule of *groups*, compared with *path* as if there were no other, by line.
-
-    Those whose lines are *about_us* are compared first.
-    """
-    rules = [rule for group in groups for rule in group.rules]
-    rules.sort(key=lambda rule: rule[0] not in about_us)
+    rules: list[Record], about_us: Collection[int], path: str, dialect: Dialect
+) -> dict[int, tuple[int, int]]:
+    """The weight of each of *rules* alone, or :data:`_NOT_TRIED`, and its length, by line."""
+    rules = sorted(rules, key=lambda rule: rule[0] not in about_us)
     patterns = canonical_patterns([value for _, _, value in rules], dialect)
     text = searchable(path, filling(dialect))
     longest = dialect.precedence is Precedence.LONGEST
-    weighed, stars = list[_Weighed](), 0
-    for (line, field, value), pattern in zip(rules, patterns, strict=True):
-        rule = Rule(field is Field.ALLOW, value, line)
+    weighed, stars = dict[int, tuple[int, int]](), 0
+    for (line, field, _), pattern in zip(rules, patterns, strict=True):
         starred = dialect.wildcards and "*" in pattern
         stars += pattern.count("*")
         if starred and stars > _MOST_EXPLAINED:
             weight = _NOT_TRIED
         else:
-            weight = weight_of((line, pattern, rule.allow), path, text, dialect)
+            weight = weight_of((line, pattern, field is Field.ALLOW), path, text, dialect)
         length = specific(weight) // 2 if longest else len(pattern)
-        weighed.append(_Weighed(rule, weight, 0 if weight <= NO_RULE else length))
-    return sorted(weighed, key=lambda each: each.rule.line)
+        weighed[line] = weight, 0 if weight <= NO_RULE else length
+    return weighed
 
 
 def _fate(weight: int, best: int, about_us: bool, reason: Reason) -> Fate:

@@ -1,33 +1,30 @@
 """Which rule of a group decides about a path.
 
-Here may live: the rules of one group as an index that is asked with a path.
-Here may not live: how paths and patterns come to be comparable (:mod:`.urls`).
+Here may live: an index of the rules of one group. Here may not live: the form in which paths
+and patterns are compared (:mod:`.urls`).
 
 RFC 9309 §2.2.2: "The most specific match found MUST be used. The most specific
-match is the match that has the most bytes." and, of rules that are
+match is the match that has the most octets." and, of rules that are
 equivalent, "the allow rule SHOULD be used". §2.2.3: ``*`` is "0 or more
 instances of any character", ``$`` "the end of the match pattern".
 
-Each rule is one integer, its *weight*: of the rules that match, the one with
-the greatest weight decides. Three ideas find it:
+Each rule has a *weight*, an integer: of the rules that match, the one with the greatest weight
+decides. Three ideas find it:
 
-1. *Sorted starts.* Patterns without ``*`` are in one sorted list. The longest of
-   them that a path begins with sorts last before the path, or is one that this
-   one begins with: a binary search finds the first, and links lead from each
-   pattern to the longest other that it begins with. The weight that is kept for
-   a pattern is the greatest along its links.
-2. *Grams.* A pattern with ``*`` is filed under a gram: up to four characters in a
-   row that all paths have which it matches, and that few other patterns of the
-   file have. Only the patterns that are filed under the grams of a path are
-   tried, the greatest weight first.
-3. *A limit.* To try a pattern is to search each of its pieces between two ``*``
-   from where the one before it ends: the leftmost place for a piece leaves the most
-   room for the next, so none is searched twice, and each search takes time linear in
-   the length of the path. If the patterns that are filed under the grams of a path
-   have more than :data:`MOST_PIECES` pieces, none is tried, and the path is refused.
+1. *Sorted starts.* Patterns without ``*`` are in one sorted list. The longest of them that a
+   path begins with is the last one before the path in that order, or a start of that one: a
+   binary search finds the last one, and links lead from each pattern to its longest start.
+   The weight of a pattern in the index is the greatest along its links.
+2. *Grams.* A pattern with ``*`` is filed under a gram: up to four consecutive characters that
+   every path has that it matches, and that few other patterns of the file have. Only the
+   patterns under the grams of a path are tried, the greatest weight first.
+3. *A limit.* To try a pattern is to search each of its pieces between two ``*`` after the
+   piece before it. The leftmost place for a piece leaves the most room for the next one, so
+   each is searched once, in time linear in the length of the path. If the patterns under the
+   grams of a path have more than :data:`MOST_PIECES` pieces, the path is refused untried.
 
-So, for a file of F bytes and a path of U, a check takes at most time in
-proportion to U log F + U * MOST_PIECES.
+So, for a file of F bytes and a path of U bytes, a check takes time in proportion to at most
+U log F + U * MOST_PIECES.
 """
 
 from __future__ import annotations
@@ -45,22 +42,22 @@ from ..dialects import RFC9309, Dialect, PathForm, Precedence
 from ..text import printable
 
 # The layout of a weight, from the highest bits: how specific the rule is, how
-# far up in its file it stands, and in the last bit whether it allows.
+# early in its file it stands, and in the last bit whether it allows.
 _LINE_BITS = 32
 _LAST_LINE = (1 << _LINE_BITS) - 1
-#: The weight of no rule at all: less than that of any, and allowing.
+#: The weight where no rule matches: less than that of any rule, and allowing.
 NO_RULE = 1
 #: The weight for a path for which too many rules would have to be tried: refusing.
 TOO_COSTLY = 0
-#: How many pieces of patterns with ``*`` are searched in a path. No file of 2,793
+#: The most pieces of patterns with ``*`` that are searched in a path. No file of 2,793
 #: popular sites has rules with more than 638 of them for one agent.
 MOST_PIECES = 800
 
-# The number of characters of a gram. CPython's search for so few takes linear time.
+# The length of a gram. CPython's search for so few characters takes linear time.
 _GRAM = 4
-# Of a pattern, so many grams are considered: loading takes time, too.
+# How many grams of a pattern are considered: to count them takes time.
 _GRAMS_CONSIDERED = 16
-# Up to so many grams are searched in a path; of more, those of the path are looked up.
+# Up to so many grams are searched in a path; with more, the grams of the path are looked up.
 _FEW = 64
 
 
@@ -74,11 +71,7 @@ class Rule:
 
     @property
     def refuses(self) -> bool:
-        """Whether a path for which this rule decides may not be accessed.
-
-        "Disallow:" without a value refuses nothing (RFC 9309 §2.2,
-        empty-pattern).
-        """
+        """Whether it is a Disallow line with a value (RFC 9309 §2.2: empty-pattern)."""
         return not self.allow and bool(self.value)
 
     def __str__(self) -> str:
@@ -91,10 +84,7 @@ def line_of(weight: int) -> int:
 
 
 def specific(weight: int) -> int:
-    """How specific the rule of *weight* is: twice its bytes, and one more if it allows.
-
-    0 in dialects in which the first match decides.
-    """
+    """Twice the length of the rule of *weight*, plus one if it allows; 0 if the first decides."""
     return weight >> 1 + _LINE_BITS
 
 
@@ -104,11 +94,10 @@ def _weight(pattern: str, line: int, allow: int, longest: bool) -> int:
 
 
 class RuleSet:
-    """The rules of a group, as an index that is asked with a path.
+    """An index of the rules of a group.
 
-    *patterns* are in the form that
-    :func:`~scrapy_rep.rep.parsing.urls.canonical_patterns` gives them; *lines* and
-    *allows* are the line of each, and whether it is that of an allow line.
+    *patterns* are in the form of :func:`~scrapy_rep.rep.parsing.urls.canonical_patterns`;
+    *lines* has the line of each, *allows* whether it allows.
     """
 
     __slots__ = (
@@ -119,7 +108,7 @@ class RuleSet:
     def __init__(
         self, lines: Sequence[int], patterns: list[str], allows: Sequence[bool], dialect: Dialect
     ) -> None:
-        # What every path begins with, so that a search always finds something.
+        # Every path begins with this one, so that a search always finds one.
         starts: dict[str, int] = {"": NO_RULE}
         exact: dict[str, int] = {}
         wildcards: dict[str, int] = {}
@@ -146,17 +135,15 @@ class RuleSet:
         self._by_gram = _by_gram(wildcards)
         self._filling = filling(dialect)
         pieces = sum(filed.pieces for filed in self._by_gram.values())
-        # Grams that are searched in a path; of more, those of the path are looked up.
         few = len(self._by_gram) <= _FEW and pieces <= MOST_PIECES
         self._few = list(self._by_gram.items()) if few else []
         self._sizes = [] if few else sorted(set(map(len, self._by_gram)))
 
     def decide(self, path: str) -> int:
-        """The weight of the rule that decides about *path*.
+        """The weight of the rule that decides about *path*, or :data:`NO_RULE` or
+        :data:`TOO_COSTLY`. Its last bit is whether *path* is allowed.
 
-        It is :data:`NO_RULE` or :data:`TOO_COSTLY` where there is none. *path* is
-        what :func:`~scrapy_rep.rep.parsing.urls.path_to_match` returns for the dialect of
-        this rule set. The last bit says whether it is allowed.
+        *path* is in the form of :func:`~scrapy_rep.rep.parsing.urls.path_to_match`.
         """
         starts = self._starts
         index = bisect_right(starts, path) - 1
@@ -202,10 +189,9 @@ class RuleSet:
 
 
 def refuses(path: str, patterns: list[str], allows: Sequence[bool], dialect: Dialect) -> bool:
-    """Whether the rule that decides about *path* refuses it, as :class:`RuleSet` would say.
+    """Whether the rule that decides about *path* refuses it, without an index if possible.
 
-    For one path, this takes less time than to make the index. *patterns* and
-    *allows* are as there, in file order.
+    For one path, that is faster. *patterns* and *allows* are as those of :class:`RuleSet`.
     """
     refusing = list(filter(None, compress(patterns, map(not_, allows))))
     together = "".join(patterns)
@@ -225,10 +211,9 @@ def refuses(path: str, patterns: list[str], allows: Sequence[bool], dialect: Dia
 
 
 def weight_of(rule: tuple[int, str, bool], path: str, text: str, dialect: Dialect) -> int:
-    """The weight with which *rule* alone decides about *path*, or :data:`NO_RULE`.
+    """The weight of *rule* if it matches *path*, or :data:`NO_RULE`.
 
-    A rule is its line, its pattern, and whether it allows; *text* is what
-    :func:`searchable` returns for *path*.
+    A rule is its line, its pattern, and whether it allows; *text* is :func:`searchable`.
     """
     weighted = _weighted([rule], dialect)
     weights = (weight for each, weight in weighted if _matches(each, path, text, dialect))
@@ -249,12 +234,11 @@ def pattern_matches(pattern: str, path: str, dialect: Dialect = RFC9309) -> bool
 
 
 def _matches(pattern: str, path: str, text: str, dialect: Dialect) -> bool:
-    """Whether *pattern* alone matches *path*."""
     if not dialect.wildcards:
         return path.startswith(pattern)
     if "*" not in pattern:
         return path == pattern[:-1] if pattern[-1:] == "$" else path.startswith(pattern)
-    # Most are out by how they end.
+    # Most paths do not have the start of the last piece.
     if pattern.rpartition("*")[2][:_GRAM].removesuffix("$") not in path:
         return False
     return Wildcard.of(pattern, NO_RULE).matches(path, text)
@@ -263,10 +247,7 @@ def _matches(pattern: str, path: str, text: str, dialect: Dialect) -> bool:
 def _weighted(
     rules: Iterable[tuple[int, str, bool]], dialect: Dialect
 ) -> Iterator[tuple[str, int]]:
-    """The patterns of *rules*, and those that they imply, with their weights.
-
-    A rule is its line, its pattern, and whether it allows.
-    """
+    """The patterns of *rules* (see :func:`weight_of`) and those that they imply, with weights."""
     longest = dialect.precedence is Precedence.LONGEST
     for line, pattern, allow in rules:
         # RFC 9309 §2.2, empty-pattern: no rule.
@@ -284,26 +265,25 @@ def _weighted(
 # -- patterns with "*" --------------------------------------------------------
 
 
-# CPython's search takes time in proportion to text times piece where the text has
-# less than 30,000 characters and the piece less than 100 (or the text less than 2,500).
-# So, in paths of so many characters, pieces of so many are searched in the path and a
-# filling after it.
+# CPython's search takes time in proportion to text times piece where the text has less than
+# 30,000 characters and the piece less than 100 (or the text less than 2,500). So long pieces
+# are searched in a long path with a filling after it.
 _LONG_PATH = 100
 _LONG_PIECE = 17
-# To skip the filling fast, the search needs characters there whose lowest six bits no
-# character of the piece has. Only space and "`" have those of the first one, and
-# patterns in canonical form have neither; of the second one, most characters are so.
+# The search skips a character fast if no character of the piece has its lowest six bits. Only
+# space and "`" have those of the first filling, and no pattern in canonical form has them; the
+# second filling has most characters that are skipped so.
 _FILLING = "\xa0" * 30_000
 _MIXED_FILLING = "".join(map(chr, range(0x80, 0xC0))) * 469
 
 
 def filling(dialect: Dialect) -> str:
-    """What to add to a path of *dialect* before long pieces are searched in it."""
+    """What to append to a long path of *dialect* to search long pieces in it."""
     return _FILLING if dialect.path_form is PathForm.CANONICAL else _MIXED_FILLING
 
 
 def searchable(path: str, filling: str) -> str:
-    """What to search long pieces in: *path* and, if it is long, *filling*."""
+    """The text to search long pieces in: *path*, with *filling* if it is long."""
     return path if len(path) < _LONG_PATH else path + filling
 
 
@@ -311,25 +291,22 @@ class Wildcard(NamedTuple):
     """A pattern with ``*``."""
 
     weight: int
-    #: What stands before its first ``*``.
+    #: The text before its first ``*``.
     start: str
-    #: What has to follow in this order, with anything in between.
+    #: The texts that have to follow in this order.
     pieces: list[str]
-    #: What stands after its last ``*``, and has to be the path's end; "" where anything may.
+    #: The text between the last ``*`` and ``$``; "" without ``$``.
     end: str
 
     @classmethod
     def of(cls, pattern: str, weight: int) -> Wildcard:
-        """*pattern* as one of these."""
+        """Split *pattern*."""
         start, *pieces = pattern.split("*")
         end = pieces.pop()[:-1] if pattern[-1] == "$" else ""
         return cls(weight, start, [piece for piece in pieces if piece], end)
 
     def matches(self, path: str, text: str) -> bool:
-        """Whether *path* begins with the start, and then has the pieces in order.
-
-        *text* is what :func:`searchable` returns for *path*.
-        """
+        """Whether it matches *path*; *text* is :func:`searchable`."""
         _, start, pieces, end = self
         if not path.startswith(start):
             return False
@@ -339,15 +316,13 @@ class Wildcard(NamedTuple):
             if place < 0:
                 return False
             place += len(piece)
-        # A piece that has a part of the filling in it ends behind the path.
+        # A piece that is partly in the filling ends behind the path.
         return place + len(end) <= len(path) and path.endswith(end)
 
 
 def _best_of(wildcards: list[Wildcard], path: str, text: str, best: int) -> int:
-    """The greatest of *best* and the weights of those of *wildcards* that match *path*.
-
-    The greatest weight comes first.
-    """
+    """The greatest of *best* and the weights of the *wildcards* that match *path*."""
+    # They are sorted, the greatest weight first.
     for wildcard in wildcards:
         weight = wildcard[0]
         if weight <= best:
@@ -365,7 +340,7 @@ class _Filed(NamedTuple):
 
 
 def _by_gram(patterns: dict[str, int]) -> dict[str, _Filed]:
-    """*patterns* with ``*``, with their weights, each under one of its grams."""
+    """*patterns* with ``*`` and their weights, each under its rarest gram."""
     wildcards = [Wildcard.of(pattern, weight) for pattern, weight in patterns.items()]
     wildcards.sort(key=itemgetter(0), reverse=True)
     choices = [_grams(wildcard) for wildcard in wildcards]
@@ -381,7 +356,7 @@ def _by_gram(patterns: dict[str, int]) -> dict[str, _Filed]:
 
 
 def _grams(wildcard: Wildcard) -> list[str]:
-    """The grams under which *wildcard* could be filed: the last ones, or its longest piece."""
+    """The grams that *wildcard* can be filed under: the last ones, or its longest piece."""
     pieces = (wildcard.start, *wildcard.pieces, wildcard.end)
     grams: list[str] = []
     for piece in reversed(pieces):

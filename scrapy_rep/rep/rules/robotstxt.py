@@ -1,10 +1,8 @@
-"""What one file says: verdicts and other records.
+"""One robots.txt: verdicts, other records and findings.
 
-Here may live: answers that put together what the other files of this package
-find out. Here may not live: how bytes become records (:mod:`.lines`), records
-groups (:mod:`.groups`), which rule of a group wins (:mod:`.matching`), what
-records say that are no rules (:mod:`.records`), what is wrong with a file
-(:mod:`.findings`).
+Here may live: answers that combine the other files of this package. Here may not live: lines
+(:mod:`.lines`), groups (:mod:`.groups`), which rule of a group decides (:mod:`.matching`), the
+values of other records (:mod:`.records`), lint rules (:mod:`.findings`).
 """
 
 from __future__ import annotations
@@ -33,8 +31,7 @@ from ..text import printable
 from .matching import NO_RULE, TOO_COSTLY, Rule, RuleSet, line_of, refuses
 from .verdict import Reason, Verdict
 
-# What is made when first asked for is kept for as many agents, and as many
-# lines; a crawl asks for one or two.
+# The sizes of caches, in agents and in lines; a crawl has one or two agents.
 _MAX_RULE_SETS = 32
 _MAX_RULES = 1024
 
@@ -44,10 +41,7 @@ _Value = TypeVar("_Value")
 
 
 class RobotsTxt:
-    """What one robots.txt says.
-
-    It is read when something is asked: what is kept is the file, and an index
-    over the rules for each agent that was asked about.
+    """One robots.txt. It is read when needed; an index of the rules for each agent is cached.
 
     >>> robots = RobotsTxt.parse(b"User-agent: *\\nDisallow: /private/\\n")
     >>> robots.allowed("https://example.com/private/page", "ExampleBot")
@@ -57,16 +51,8 @@ class RobotsTxt:
     """
 
     __slots__ = (
-        "_asked",
-        "_groups",
-        "_lines",
-        "_path_start",
-        "_rule_sets",
-        "_rules",
-        "_sites",
-        "body",
-        "dialect",
-        "truncated",
+        *("_groups", "_lines", "_path_start", "_requested", "_rule_sets", "_rules", "_sites"),
+        *("body", "dialect", "truncated"),
     )
 
     def __init__(self, body: bytes, dialect: Dialect, truncated: bool) -> None:
@@ -76,14 +62,14 @@ class RobotsTxt:
         #: Whether the file was longer than what is read of it.
         self.truncated = truncated
         self._rule_sets: dict[Agents, RuleSet] = {}
-        #: The agents that were asked about once.
-        self._asked: tuple[Agents, ...] = ()
-        # For verdicts, of which most files never have to give one.
+        #: The agents without an index that one page was requested for.
+        self._requested: tuple[Agents, ...] = ()
+        # For verdicts, which most files never give.
         self._groups: dict[Agents, tuple[OurGroup, ...]] | None = None
         self._rules: dict[int, Rule] | None = None
         self._lines: Lines | None = None
-        # Scheme, authority and a slash of the last URL, where they are plain to see, and
-        # where its path begins. Those of the next one are likely the same.
+        # What site_of() says of the last URL, with a slash, and where its path begins. The next
+        # URL is likely of the same site.
         self._sites: tuple[str, ...] = ()
         self._path_start = 0
 
@@ -91,12 +77,11 @@ class RobotsTxt:
     def parse(
         cls, body: bytes, dialect: Dialect = RFC9309, *, max_size: int | None = None
     ) -> RobotsTxt:
-        """Read *body*, the bytes of a robots.txt, as *dialect* says.
+        """Read *body*, the bytes of a robots.txt, in *dialect*. It never raises.
 
-        The first *max_size* bytes are read, the line that the cut falls into
-        is not; how many, the dialect says by default (RFC 9309 §2.5: at least
-        500 KiB). No content makes it raise: RFC 9309 §2.3.1.5, "crawlers MUST
-        use the parseable rules".
+        Only whole lines in the first *max_size* bytes are read; by default, the limit is that
+        of *dialect* (RFC 9309 §2.5: at least 500 KiB). §2.3.1.5: "crawlers MUST use the
+        parseable rules".
         """
         limit = dialect.max_size if max_size is None else max_size
         if limit is None or len(body) <= limit:
@@ -106,12 +91,11 @@ class RobotsTxt:
     def allowed(self, url: str | bytes, agents: Agents) -> bool:
         """Whether *agents* may access *url*.
 
-        *agents* is one product token, or several in order of preference;
-        *url* is absolute, or a path that starts with ``/``. What is no URL may
-        not be accessed.
+        *agents* is one product token, or several in order of preference; *url* is absolute,
+        or a path that starts with ``/``. An invalid URL may not be accessed.
         """
         if isinstance(url, str) and url.startswith(self._sites):
-            # As most URLs are: of the same site as the last one.
+            # Most URLs are of the same site as the last one.
             path = rest_to_match(url[self._path_start :], self.dialect)
         else:
             try:
@@ -123,7 +107,7 @@ class RobotsTxt:
         return allows == 1 or self._is_robots_txt(path)
 
     def verdict(self, url: str | bytes, agents: Agents) -> Verdict:
-        """The same answer as :meth:`allowed`, with what it rests on."""
+        """The answer of :meth:`allowed` with its reason."""
         try:
             path = self._path(url)
         except InvalidURL as error:
@@ -145,19 +129,22 @@ class RobotsTxt:
         )
 
     def union_verdict(self, url: str | bytes, agents: Sequence[str]) -> Verdict:
-        """The verdict about *url* by the rules for any of *agents*, in no order of preference.
+        """The verdict about *url* by the rules of all groups that name one of *agents*.
 
-        So does Google's library with a list of agents: the rules of all groups that name
-        one of them are one group, and everyone's count only where there are none.
-        :meth:`verdict` takes the groups of the first agent that has any, as Google documents
-        its crawlers.
+        Google's library does so with a list of agents; the groups for everyone count only if
+        there are no such groups. :meth:`verdict` takes the groups of the first agent that has
+        any, as Google documents its crawlers.
 
         >>> body = b"User-agent: a\\nAllow: /\\n\\nUser-agent: b\\nDisallow: /x\\n"
         >>> robots = RobotsTxt.parse(body)
         >>> robots.verdict("/x", ["a", "b"]).line, robots.union_verdict("/x", ["a", "b"]).line
         (2, 5)
         """
-        named = [agent for agent in dict.fromkeys(agents) if self._has_own_group(agent)]
+        named = [
+            agent
+            for agent in dict.fromkeys(agents)
+            if any(line.name != EVERYONE for line in self.lines_naming(agent))
+        ]
         if not named:
             return self.verdict(url, EVERYONE)
         verdicts = [self.verdict(url, agent) for agent in named]
@@ -172,26 +159,20 @@ class RobotsTxt:
         lines = chain.from_iterable(map(self.lines_naming, named))
         return Verdict(True, Reason.NO_RULE, group=tuple(sorted(set(lines), key=_line_of_name)))
 
-    def _has_own_group(self, agent: str) -> bool:
-        """Whether a group names *agent*, which is not everyone."""
-        groups = self._groups_about(agent)
-        return bool(groups) and groups[0].agents[0].name != EVERYONE
-
     def crawl_delay(self, agents: Agents) -> float | None:
-        """The Crawl-delay for *agents* in seconds, ``None`` where there is none.
+        """The Crawl-delay for *agents* in seconds, the longest of several, or ``None``.
 
-        Not part of RFC 9309. Where several hold for an agent, the longest.
+        Not part of RFC 9309.
         """
         return max(self._values(agents, Field.CRAWL_DELAY, float), default=None)
 
     def request_rate(
         self, agents: Agents, minute_of_day: float | None = None
     ) -> RequestRate | None:
-        """The Request-rate for *agents*, ``None`` where there is none.
+        """The Request-rate for *agents*, the slowest of several, ``None`` where there is none.
 
-        Not part of RFC 9309. Where several hold, the slowest. Rates that hold at
-        some times of the day only are left out where *minute_of_day* (in UTC) is
-        not such a time, and counted where none is given.
+        Not part of RFC 9309. With a *minute_of_day* (in UTC), rates for other times of the day
+        do not count.
         """
         rates = [
             rate
@@ -201,30 +182,18 @@ class RobotsTxt:
         return max(rates, key=lambda rate: rate.delay, default=None)
 
     def visit_times(self, agents: Agents) -> tuple[TimeWindow, ...]:
-        """When *agents* are asked to visit; at any time where it is empty.
-
-        Not part of RFC 9309. Where several are given, each of them is such a time.
-        """
+        """The times at which *agents* may visit, empty for any time. Not part of RFC 9309."""
         return tuple(self._values(agents, Field.VISIT_TIME, TimeWindow))
 
     def records_for(
         self, agents: Agents, fields: Collection[Field] = OTHER_FIELDS
     ) -> tuple[OtherRecord, ...]:
-        """The :attr:`records` that are about *agents*, those of *fields*.
+        """The :attr:`records` of *fields* that are about *agents*.
 
-        Of each field, they are those directly below user-agent lines that name us; where
-        there are none, those below such lines in the groups that are about *agents*.
-        Sitemap, Host, Clean-param and License are about the site wherever they
-        stand: see :attr:`records` for all of these.
+        Of each field, they are the records directly below user-agent lines that name *agents*,
+        or if there are none, all below such lines in their groups. Sitemap, Host, Clean-param
+        and License are about the site: see :attr:`records` for all of these.
         """
-        return tuple(self._records_for(agents, fields))
-
-    def lines_naming(self, agents: Agents) -> tuple[AgentLine, ...]:
-        """The user-agent lines through which groups are about *agents*."""
-        return tuple(chain.from_iterable(group.agents for group in self._groups_about(agents)))
-
-    def _records_for(self, agents: Agents, fields: Collection[Field]) -> Iterator[OtherRecord]:
-        """Of each field those directly below our user-agent lines, else those in our groups."""
         ours = sorted(line for _, line in self.lines_naming(agents))
         in_groups = [
             record
@@ -233,22 +202,21 @@ class RobotsTxt:
         ]
         direct = [_any_in(ours, record.lines_of_agents) for record in in_groups]
         found = {record.field for record in compress(in_groups, direct)}
-        for record, is_direct in zip(in_groups, direct, strict=True):
-            if is_direct or record.field not in found:
-                yield record
+        both = zip(in_groups, direct, strict=True)
+        return tuple([each for each, is_direct in both if is_direct or each.field not in found])
+
+    def lines_naming(self, agents: Agents) -> tuple[AgentLine, ...]:
+        """The user-agent lines that name *agents*, or everyone where none does."""
+        return tuple(chain.from_iterable(group.agents for group in self._groups_about(agents)))
 
     def _values(self, agents: Agents, field: Field, kind: type[_Value]) -> Iterator[_Value]:
-        """The values of the records of *field*, which are of *kind*, for *agents*."""
-        for record in self._records_for(agents, {field}):
+        for record in self.records_for(agents, {field}):
             if isinstance(record.value, kind):
                 yield record.value
 
     @property
     def sitemaps(self) -> tuple[str, ...]:
-        """The values of the file's Sitemap lines, in order, without duplicates.
-
-        Untrusted text: a value need not be a URL.
-        """
+        """The values of the Sitemap lines, in order, without duplicates: untrusted text."""
         records = read_other_records(self.body, self.dialect, {Field.SITEMAP})
         values = [record.value for record in records]
         return tuple(dict.fromkeys(value for value in values if isinstance(value, str)))
@@ -260,10 +228,7 @@ class RobotsTxt:
 
     @property
     def findings(self) -> tuple[Finding, ...]:
-        """What each line of the file was taken for, and what is wrong with it.
-
-        In file order, at least one for each line.
-        """
+        """What each line was taken for, and what is wrong with it: at least one for each line."""
         return tuple(read_findings(self.body, self.dialect, self.truncated))
 
     def _is_robots_txt(self, path: str) -> bool:
@@ -271,7 +236,7 @@ class RobotsTxt:
         return path == ROBOTS_TXT and self.dialect.robots_txt_allowed
 
     def _path(self, url: str | bytes) -> str:
-        """What of *url* rules are about; raises :exc:`InvalidURL`."""
+        """See :func:`path_to_match`."""
         if isinstance(url, str):
             if not url.startswith(self._sites):
                 site = site_of(url)
@@ -281,22 +246,19 @@ class RobotsTxt:
         return path_to_match(url, self.dialect)
 
     def _allows_first(self, path: str, agents: Agents) -> bool:
-        """Whether the rules for *agents*, for whom there is no index yet, allow *path*.
-
-        Of many sites one page is asked for. So the first time nothing is kept but
-        that there was one: to read the file again takes less than to keep it.
-        """
-        key = agents if isinstance(agents, str) else tuple(agents)
-        if key in self._asked:
+        """Whether the rules for *agents*, for which there is no index yet, allow *path*."""
+        key = _key(agents)
+        if key in self._requested:
             return self._rules_for(agents).decide(path) & 1 == 1
-        self._asked = (*self._asked[-_MAX_RULE_SETS:], key)
+        # Crawls request one page of many sites, and for one page, an index takes too long.
+        self._requested = (*self._requested[-_MAX_RULE_SETS:], key)
         _, groups = groups_about(self.body, self.dialect, preferences(agents))
         _, patterns, allows = _combined(groups, self.dialect)
         return not refuses(path, patterns, allows, self.dialect)
 
     def _rules_for(self, agents: Agents) -> RuleSet:
         """The combined rules of the groups that are about *agents*."""
-        key = agents if isinstance(agents, str) else tuple(agents)
+        key = _key(agents)
         rules = self._rule_sets.get(key)
         if rules is None:
             rules = self._index(key, *groups_about(self.body, self.dialect, preferences(agents)))
@@ -304,17 +266,17 @@ class RobotsTxt:
 
     def _groups_about(self, agents: Agents) -> tuple[OurGroup, ...]:
         """The groups that are about *agents*."""
-        key = agents if isinstance(agents, str) else tuple(agents)
+        key = _key(agents)
         if self._groups is None or key not in self._groups:
             return self.keep(key, *groups_about(self.body, self.dialect, preferences(agents)))
         return self._groups[key]
 
     def keep(self, agents: Agents, agent: str, groups: list[Group]) -> tuple[OurGroup, ...]:
-        """Keep all that a verdict for *agents* needs, from what the file was read for already.
+        """Cache all that a verdict for *agents* needs, and return our groups.
 
         *agent* and *groups* are of :func:`~scrapy_rep.rep.parsing.groups.groups_about`.
         """
-        key = agents if isinstance(agents, str) else tuple(agents)
+        key = _key(agents)
         self._index(key, agent, groups)
         if self._groups is None or len(self._groups) >= _MAX_RULE_SETS:
             self._groups = {}
@@ -323,8 +285,8 @@ class RobotsTxt:
         return ours
 
     def _index(self, key: Agents, agent: str, groups: list[Group]) -> RuleSet:
-        """Keep the index over the rules of *groups*, which are about *agent*, for *key*."""
-        # Others may have come to the same groups.
+        """Cache the index of the rules of *groups*, which are about *agent*, for *key*."""
+        # Other agents may have the same groups.
         rules = self._rule_sets.get(agent)
         if rules is None:
             rules = RuleSet(*_combined(groups, self.dialect), self.dialect)
@@ -344,6 +306,10 @@ class RobotsTxt:
             assert read is not None
             self._rules[line] = Rule(read.field is Field.ALLOW, read.value, line)
         return self._rules[line]
+
+
+def _key(agents: Agents) -> Agents:
+    return agents if isinstance(agents, str) else tuple(agents)
 
 
 def _any_in(numbers: Sequence[int], lines: range) -> bool:

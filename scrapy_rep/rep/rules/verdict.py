@@ -1,19 +1,15 @@
-"""The answer to "may this URL be accessed?", and what it rests on."""
+"""Whether a URL may be accessed, and why."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
 from ..parsing.agents import AgentLine
 from ..parsing.records import OtherRecord
 from ..parsing.urls import ROBOTS_TXT, InvalidURL, Origin, has_other_scheme
-from ..text import printable
+from ..text import listed, printable
 from .matching import MOST_PIECES, Rule
-
-# A hostile file may have tens of thousands of user-agent lines in a group.
-_MOST_NAMES = 10
 
 
 class Reason(Enum):
@@ -21,25 +17,25 @@ class Reason(Enum):
 
     #: A rule of our group decides: :attr:`Verdict.rule`.
     RULE = "rule"
-    #: To try all rules with ``*`` that may match would take too long.
+    #: It would take too long to try all rules with ``*`` that may match.
     MATCHING_LIMIT = "matching-limit"
     #: Our group has no rule that matches.
     NO_RULE = "no-rule"
-    #: No group is for us, nor for everyone.
+    #: No group is about us or everyone.
     NO_GROUP = "no-group"
     #: The URL is that of the robots.txt.
     ROBOTS_TXT_ITSELF = "robots-txt-itself"
-    #: There is no robots.txt for us (RFC 9309 §2.3.1.3).
+    #: The robots.txt is unavailable (RFC 9309 §2.3.1.3).
     UNAVAILABLE = "unavailable"
-    #: Whether there is a robots.txt cannot be known (RFC 9309 §2.3.1.4).
+    #: The robots.txt is unreachable (RFC 9309 §2.3.1.4).
     UNREACHABLE = "unreachable"
-    #: The answer to the robots.txt request itself keeps crawlers out.
+    #: The HTTP status of the robots.txt disallows everything.
     DISALLOWED = "disallowed"
-    #: A parser that is not ours decided, and names no line.
+    #: An external parser decided; the line is unknown.
     OTHER_PARSER = "other-parser"
     #: There is a robots.txt that no parser could read.
     UNREADABLE = "unreadable"
-    #: The URL has no origin, so nothing can be known about it.
+    #: The URL has no origin.
     INVALID_URL = "invalid-url"
     #: URLs of this scheme have no robots.txt.
     OTHER_SCHEME = "other-scheme"
@@ -53,16 +49,12 @@ class Reason(Enum):
 class Verdict:
     """Whether a URL may be accessed, and why.
 
-    *rule* and *line* (from 1) name the rule that decided, ``None`` and 0 where
-    none did; *group* the user-agent lines through which it is about us.
-    *merged* says that the rule is about us only because a record that is not
-    of the standard, such as Crawl-delay, ends no group (RFC 9309 §2.2.4): it
-    stands between our user-agent lines and others, right above the rules.
-    *record* is what decided where that is no rule, and so is about a purpose.
-    *sent_as* is the URL that decided, where that is not the URL that was asked
-    about but another one that the download handler may make of it.
-    *age* is that of the copy of robots.txt in seconds; *detail* what is known
-    beyond *reason*, for people. All text in it is safe to print.
+    *rule* or *record* decided, or neither; *line* is its line (from 1). *group* has the
+    user-agent lines by which it is about us. *merged* says that it is about us only because
+    another record, such as Crawl-delay, between our user-agent lines and others does not end
+    the group (RFC 9309 §2.2.4). *sent_as* is set if the download handler may send another URL,
+    which decided. *age* is that of the copy of robots.txt in seconds; *detail* adds to *reason*
+    for people. All text is safe to print.
     """
 
     allowed: bool
@@ -90,23 +82,15 @@ class Verdict:
     def _because(self) -> str:
         where = printable(self.origin.robots_url) if self.origin else ROBOTS_TXT[1:]
         if decided := self.rule or self.record:
-            names = _names(self.group)
+            names = listed(dict.fromkeys(agent.name for agent in self.group))
             by = f'by "{decided}" (line {self.line}, group {names}) of {where}'
             return "; ".join(filter(None, (by, _MERGED if self.merged else "", self.detail)))
         text = _SENTENCES[self.reason].format(where=where)
         return f"{text} ({self.detail})" if self.detail else text
 
 
-def _names(group: Sequence[AgentLine]) -> str:
-    """The names of *group* for people; the first ones, where there are many."""
-    names = list(dict.fromkeys(agent.name for agent in group))
-    shown = ", ".join(map(printable, names[:_MOST_NAMES]))
-    more = len(names) - _MOST_NAMES
-    return f"{shown} and {more:,} more" if more > 0 else shown
-
-
 def origin_or_verdict(url: str) -> Origin | Verdict:
-    """The origin of *url*, or the verdict where no robots.txt has a say."""
+    """The origin of *url*, or the verdict if it has none."""
     try:
         return Origin.of(url)
     except InvalidURL as error:

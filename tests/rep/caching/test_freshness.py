@@ -1,4 +1,4 @@
-"""How long what is known of a robots.txt may be used, and what comes after."""
+"""How long a cache entry may be used, and when to fetch again."""
 
 from __future__ import annotations
 
@@ -278,14 +278,46 @@ def test_the_lifetime_of_a_chain_of_redirects(
     assert lifetime(StoredResponse(result, NOW, NOW), KOSTER1994, BOUNDS) == math.inf
 
 
+def test_the_last_result_is_that_of_an_outage_after_the_copy() -> None:
+    fetched, failing = copy(), outage()
+    assert entry(fetched).last is fetched.result
+    assert entry(fetched, failing).last is entry(None, failing).last is failing.result
+
+
+def test_dates_with_a_year_of_two_digits_count_in_all_headers() -> None:
+    day, date = "Sunday, 06-Nov-94 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 GMT"
+    known = entry(copy(headers=(("last-modified", day),)))
+    assert validators(known) == (("If-Modified-Since", day),)
+    confirmation = FetchResult(URL, 304, headers=(("last-modified", date),))
+    assert updated(known, confirmation, conditional=True).outage is None
+    hour_later = "Sunday, 06-Nov-94 09:49:37 GMT"
+    for sent in (day, date):
+        expires = copy(headers=(("date", sent), ("expires", hour_later)))
+        assert lifetime(expires, RFC9309, BOUNDS) == HOUR
+        failing = outage(headers=(("date", sent), ("retry-after", hour_later)))
+        assert retry_at(failing, BOUNDS) == failing.last_at + HOUR
+
+
+def test_a_time_that_is_not_finite_has_no_century() -> None:
+    expires = ("expires", "Sunday, 06-Nov-94 08:49:37 GMT")
+    stored = StoredResponse(FetchResult(URL, 200, headers=(expires,)), math.inf, math.inf)
+    assert lifetime(stored, RFC9309, BOUNDS) == BOUNDS.min_age
+
+
+def test_vary_is_a_list_with_and_without_spaces() -> None:
+    for vary in ("accept-encoding,user-agent", "accept-encoding , User-Agent"):
+        known = entry(copy(headers=(("vary", vary),)))
+        assert shared_with(known, "other") is None
+
+
 def test_a_304_has_redirects_of_its_own() -> None:
     hour, day = (("cache-control", "max-age=3600"),), (("cache-control", "max-age=86400"),)
     known = entry(StoredResponse(FetchResult(URL, 200, headers=(ETAG,), via=(hour,)), NOW, NOW))
     confirmation = FetchResult(URL, 304, headers=(ETAG,), via=(day, ()))
-    learnt = updated(known, confirmation, conditional=True)
-    assert learnt.copy is not None
-    assert learnt.copy.result.via == (day, ())
-    assert lifetime(learnt.copy, RFC9309, BOUNDS) == DAY
+    after = updated(known, confirmation, conditional=True)
+    assert after.copy is not None
+    assert after.copy.result.via == (day, ())
+    assert lifetime(after.copy, RFC9309, BOUNDS) == DAY
 
 
 def test_what_is_kept_of_a_redirect() -> None:
@@ -319,7 +351,7 @@ def test_who_shares_an_answer(vary: str | None, sent: str, reader: str, shared: 
     result = FetchResult(URL, 200, headers=headers, user_agent=sent)
     known = entry(StoredResponse(result, NOW, NOW))
     assert shared_with(known, reader) == (known if shared else None)
-    # An outage is one whoever asks.
+    # An outage does not depend on the User-Agent.
     down = replace(known, outage=outage())
     assert shared_with(down, reader) == (down if shared else entry(None, down.outage))
 
@@ -335,9 +367,9 @@ def test_a_304_confirms_for_the_user_agent_that_asked() -> None:
     result = FetchResult(URL, 200, headers=(ETAG, ("vary", "User-Agent")), user_agent="a")
     known = entry(StoredResponse(result, NOW, NOW))
     confirmation = FetchResult(URL, 304, headers=(ETAG,), user_agent="b")
-    learnt = updated(known, confirmation, conditional=True)
-    assert learnt.copy is not None
-    assert learnt.copy.result.user_agent == "b"
+    after = updated(known, confirmation, conditional=True)
+    assert after.copy is not None
+    assert after.copy.result.user_agent == "b"
 
 
 @pytest.mark.clause("RFC 9111 3-6", "RFC 9111 4.2.1-d1")
@@ -414,14 +446,14 @@ def test_a_copy_is_fresh_from_when_it_was_confirmed() -> None:
 
 @pytest.mark.clause("Koster 1994 method-d2")
 @pytest.mark.parametrize(
-    ("age", "standing"),
+    ("age", "freshness"),
     [(0, Freshness.FRESH), (HOUR, Freshness.FRESH), (HOUR + 1, Freshness.STALE)],
 )
-def test_an_infinite_lifetime_is_the_crawl(age: float, standing: Freshness) -> None:
+def test_an_infinite_lifetime_is_the_crawl(age: float, freshness: Freshness) -> None:
     bounds = Bounds(started=NOW - HOUR)
     evaluation = evaluate(entry(copy(age=age)), KOSTER1994, None, bounds, NOW)
-    assert evaluation.standing is standing
-    if standing is Freshness.FRESH:
+    assert evaluation.freshness is freshness
+    if freshness is Freshness.FRESH:
         assert (evaluation.until, evaluation.due) == (math.inf, False)
 
 
@@ -742,7 +774,7 @@ def test_a_request_is_taken_for_a_plain_one_unless_told_otherwise() -> None:
     assert after.outage is not None
 
 
-def test_a_304_that_confirms_is_no_matter_of_overrides() -> None:
+def test_overrides_do_not_apply_to_a_304_that_confirms() -> None:
     known = entry(copy(age=HOUR))
     after = updated(
         known, FetchResult(URL, 304), conditional=True, overrides={304: Access.DISALLOWED}
@@ -781,7 +813,7 @@ KNOWN: dict[str, CacheEntry | None] = {
     "404, outage of a month": entry(copy(404, age=32 * DAY), outage(MONTH, 2 * HOUR, 700)),
 }
 
-# What a evaluation says, in short: standing, access ("wait" for none), and "fetch"
+# What an evaluation says, in short: freshness, access ("wait" for none), and "fetch"
 # where it is time to.
 KNOWN_NOW = {
     "nothing": "absent: wait, fetch",
@@ -923,7 +955,7 @@ TRANSITIONS = [
 
 def in_short(evaluation: Evaluation) -> str:
     access = evaluation.access.value if evaluation.access else "wait"
-    return f"{evaluation.standing.value}: {access}" + (", fetch" if evaluation.due else "")
+    return f"{evaluation.freshness.value}: {access}" + (", fetch" if evaluation.due else "")
 
 
 def seen(
@@ -969,7 +1001,7 @@ def test_what_a_request_has_waited_for_serves_it(result: str) -> None:
         assert evaluation.until > NOW
 
 
-# In the draft of 1996, 403 keeps out, and a copy lasts 7 days.
+# In the draft of 1996, 403 disallows all, and a copy lasts 7 days.
 KEPT_OUT: dict[str, CacheEntry | None] = {
     "fresh 403": entry(copy(403, age=HOUR)),
     "stale 403": entry(copy(403, age=8 * DAY)),
@@ -1090,7 +1122,7 @@ def test_facts_without_any_are_nothing() -> None:
     assert seen(entry()) == "absent: wait, fetch"
 
 
-# -- when to judge again --------------------------------------------------------
+# -- when to evaluate again -----------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -1312,7 +1344,7 @@ def is_past(known: CacheEntry) -> bool:
 
 
 @given(FACTS, READERS, ALL_BOUNDS)
-def test_a_judgement_is_about_now(known: CacheEntry, dialect: Dialect, bounds: Bounds) -> None:
+def test_an_evaluation_is_about_now(known: CacheEntry, dialect: Dialect, bounds: Bounds) -> None:
     evaluation = evaluate(known, dialect, None, bounds, NOW)
     if evaluation.access is None:
         assert (evaluation.until, evaluation.due, evaluation.copy) == (NOW, True, None)
@@ -1321,7 +1353,7 @@ def test_a_judgement_is_about_now(known: CacheEntry, dialect: Dialect, bounds: B
 
 
 @given(FACTS, READERS, ALL_BOUNDS, st.floats(0, 1, exclude_max=True))
-def test_a_judgement_holds_until_it_says(
+def test_an_evaluation_holds_until_it_says(
     known: CacheEntry, dialect: Dialect, bounds: Bounds, part: float
 ) -> None:
     assume(is_past(known))
@@ -1349,7 +1381,7 @@ def test_nothing_is_allowed_by_accident(
         assert fresh_until(evaluation.copy, dialect, bounds) > NOW
     else:
         assert known.outage is not None
-        assert evaluation.standing is Freshness.GIVEN_UP
+        assert evaluation.freshness is Freshness.GIVEN_UP
         grace = dialect.grace if bounds.grace is None else bounds.grace
         assert known.outage.last_at - known.outage.since > grace
         assert known.outage.last_at <= NOW + CLOCK_SKEW
@@ -1413,10 +1445,10 @@ def test_what_was_just_learned_is_usable(
     evaluation = evaluate(after, dialect, None, bounds, NOW)
     assert evaluation.access is not None
     if after.outage is None:
-        assert evaluation.standing is Freshness.FRESH
+        assert evaluation.freshness is Freshness.FRESH
         assert after.copy is not None
         assert after.copy.confirmed_at == NOW
     else:
         assert after.copy is (known.copy if known else None)
         assert after.outage.last_at == NOW
-        assert evaluation.standing in (Freshness.OUTAGE, Freshness.REFUSED, Freshness.GIVEN_UP)
+        assert evaluation.freshness in (Freshness.OUTAGE, Freshness.REFUSED, Freshness.GIVEN_UP)

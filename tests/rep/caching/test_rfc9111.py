@@ -48,8 +48,8 @@ def test_times_have_more_resolution_than_dates() -> None:
     assert fresh_until(copy, RFC9309, BOUNDS) == NOW + HOUR
     entry = CacheEntry(ORIGIN, copy)
     found = [evaluate(entry, RFC9309, None, BOUNDS, NOW + HOUR + off) for off in (-0.5, 0.0, 0.5)]
-    standings = [evaluation.standing for evaluation in found]
-    assert standings == [Freshness.FRESH, Freshness.STALE, Freshness.STALE]
+    states = [evaluation.freshness for evaluation in found]
+    assert states == [Freshness.FRESH, Freshness.STALE, Freshness.STALE]
 
 
 @pytest.mark.clause("RFC 9111 5.2.2-3", "RFC 9111 5.2.2-7", "RFC 9111 5.2.2-8", "RFC 9111 5.4-1")
@@ -81,7 +81,7 @@ def test_a_stale_file_is_used_in_an_outage_whatever_its_directives(directives: s
     copy = stored(("cache-control", directives), age=3 * DAY)
     outage = Outage(FetchResult(ORIGIN.robots_url, 503), NOW - DAY, NOW, attempts=9)
     found = evaluate(CacheEntry(ORIGIN, copy, outage), RFC9309, None, BOUNDS, NOW)
-    assert (found.standing, found.access) == (Freshness.OUTAGE, Access.SUCCESSFUL)
+    assert (found.freshness, found.access) == (Freshness.OUTAGE, Access.SUCCESSFUL)
     # Without the outage, nobody uses it.
     assert evaluate(CacheEntry(ORIGIN, copy), RFC9309, None, BOUNDS, NOW).access is None
 

@@ -1,4 +1,4 @@
-"""What a file asks for beyond its rules, as far as a crawl heeds it."""
+"""The other records that a crawl honours."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_what_is_not_honoured_is_not_there() -> None:
     assert found.refusal("https://example.com/", "x") is None
 
 
-def test_one_agent_is_no_list_of_letters() -> None:
+def test_one_agent_is_not_a_list_of_letters() -> None:
     found = directives(
         b"User-agent: Bot\nCrawl-delay: 3\nDisallow:\nUser-agent: b\nCrawl-delay: 5\n"
     )

@@ -58,7 +58,7 @@ FIRST = 3
         # Terms that are new to us.
         (["Content-Usage: archive=n"], ("archive",), FIRST),
         (["Content-Usage: archive=n"], ("search",), 0),
-        # Together: whoever says no.
+        # Together: one no is enough.
         (["Content-Signal: search=yes", "Content-Usage: search=n"], ("search",), FIRST + 1),
         (["Content-Signal: search=no", "Content-Signal: search=yes"], ("search",), FIRST),
         (["Content-Signal: search=yes", "Content-Signal: search=no"], ("search",), FIRST + 1),
@@ -125,7 +125,7 @@ IMMEDIATE, REFERENCE, FULL = ContentUse
 @pytest.mark.parametrize(
     ("lines", "shown", "line"),
     [
-        # A bound: whoever shows no more is welcome.
+        # An upper bound.
         (["Content-Signal: use=immediate"], IMMEDIATE, 0),
         (["Content-Signal: use=immediate"], REFERENCE, FIRST),
         (["Content-Signal: use=immediate"], FULL, FIRST),
@@ -140,7 +140,7 @@ IMMEDIATE, REFERENCE, FULL = ContentUse
         ([], FULL, 0),
         # It is a signal of Content-Signal alone.
         (["Content-Usage: use=immediate"], FULL, 0),
-        # The longest path decides; of equal ones, whoever allows less.
+        # The longest path decides; of equal ones, the one that allows less.
         (["Content-Signal: use=immediate", "Content-Signal: /a use=full"], FULL, 0),
         (["Content-Signal: use=immediate", "Content-Signal: /a search=yes"], FULL, 0),
         (["Content-Signal: use=full", "Content-Signal: /a use=immediate"], FULL, FIRST + 1),
@@ -172,7 +172,7 @@ def test_what_is_said_of_a_refusal() -> None:
     assert by_purpose.why == "no purpose of this crawl is left"
 
 
-def test_what_is_no_url_has_no_preference() -> None:
+def test_an_invalid_url_has_no_preference() -> None:
     with pytest.raises(InvalidURL):
         refusal(["Content-Signal: search=no"], ("search",), "page")
 

@@ -117,7 +117,7 @@ def test_a_mark_is_skipped_at_the_start_of_the_file_only_and_once(dialect: Diale
 )
 class TestUTF16:
     @pytest.mark.clause("RFC 9309 2.2.2-22")
-    def test_is_decoded_where_a_mark_says_so(self, mark: bytes, encoding: str) -> None:
+    def test_is_decoded_after_a_byte_order_mark(self, mark: bytes, encoding: str) -> None:
         body = mark + "allow: /é\r\nallow: /b".encode(encoding)
         assert read(body) == [(1, Field.ALLOW, "/é".encode()), B]
 
@@ -224,7 +224,7 @@ def test_comments_and_space_and_case_make_no_difference(line: bytes, dialect: Di
 @pytest.mark.parametrize(
     "line", [b"", b"   ", b"# allow: /a", b"  #", b"allow", b": /a", b" : ", b"a b c", b"\v"]
 )
-def test_a_line_without_a_key_is_no_record(line: bytes, dialect: Dialect) -> None:
+def test_a_line_without_a_key_is_not_a_record(line: bytes, dialect: Dialect) -> None:
     assert read(line, dialect) == []
 
 
@@ -361,7 +361,7 @@ def test_the_google_dialect_reads_16663_bytes_of_a_line() -> None:
 
 @pytest.mark.clause("RFC 9309 2.5-d1")
 @pytest.mark.parametrize(
-    ("body", "max_size", "kept"),
+    ("body", "max_size", "expected"),
     [
         (b"allow: /a\nallow: /b", 19, b"allow: /a\nallow: /b"),
         (b"allow: /a\nallow: /b", 18, b"allow: /a\n"),
@@ -392,9 +392,9 @@ def test_the_google_dialect_reads_16663_bytes_of_a_line() -> None:
     ],
 )
 def test_the_line_that_the_cut_falls_into_is_left_out(
-    body: bytes, max_size: int, kept: bytes
+    body: bytes, max_size: int, expected: bytes
 ) -> None:
-    assert within_limit(body, max_size) == kept
+    assert within_limit(body, max_size) == expected
 
 
 @pytest.mark.clause("Draft 2019 2.5-1", "RFC 9309 2.5-2")

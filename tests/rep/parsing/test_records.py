@@ -1,4 +1,4 @@
-"""Records that are no rules: their values, and about whom they are."""
+"""Records that are not rules: their values, and the user-agent lines that they belong to."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def test_what_can_be_used_of_a_malformed_value_is(line: str, value: object) -> N
         (b"Noindex: /\xff", "/%FF"),
     ],
 )
-def test_bytes_that_are_not_utf8_are_no_reason_to_raise(line: bytes, value: str) -> None:
+def test_bytes_that_are_not_utf8_do_not_raise(line: bytes, value: str) -> None:
     assert read(line).value == value
 
 
@@ -257,7 +257,7 @@ def test_through_which_of_our_names_a_record_is_about_us(ours: list[str], names:
     assert [name.name for name in about_us] == names
 
 
-def test_only_the_fields_that_are_asked_for() -> None:
+def test_only_the_requested_fields() -> None:
     body = b"Host: a\nSitemap: b\nx: c\n"
     fields = [record.field for record in read_other_records(body, RFC9309, {Field.SITEMAP})]
     assert fields == [Field.SITEMAP]

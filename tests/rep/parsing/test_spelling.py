@@ -192,7 +192,7 @@ def test_a_url_that_cannot_be_parsed_is_refused_and_told_why(
 
 @pytest.mark.clause("RFC 9309 2.2.2-d5")
 @pytest.mark.parametrize("url", [url for url, _ in INVALID], ids=ascii)
-def test_the_google_dialect_takes_urls_as_they_come(url: str | bytes) -> None:
+def test_the_google_dialect_does_not_normalise_urls(url: str | bytes) -> None:
     # As the reference library, which knows no invalid URL.
     robots = RobotsTxt.parse(b"User-agent: *\nAllow: /\n", GOOGLE)
     assert robots.verdict(url, "x").line == 2

@@ -14,6 +14,7 @@ from scrapy_rep.rep.dialects import GOOGLE, KOSTER1996, RFC9309, Dialect
 from scrapy_rep.rep.parsing.urls import (
     InvalidURL,
     Origin,
+    by_host,
     canonical_patterns,
     is_robots_txt,
     path_to_match,
@@ -440,10 +441,14 @@ def test_in_the_google_dialect_the_robots_txt_is_a_page_like_any_other() -> None
 
 @given(dialect=DIALECTS, url=st.text() | st.binary(), value=st.binary())
 @settings(max_examples=300)
-def test_nothing_raises_but_for_what_is_no_url(
-    dialect: Dialect, url: str | bytes, value: bytes
-) -> None:
+def test_only_invalid_urls_raise(dialect: Dialect, url: str | bytes, value: bytes) -> None:
     with contextlib.suppress(InvalidURL):
         assert path_to_match(url, dialect).startswith("/")
     is_robots_txt(url, dialect)
     assert canonical_patterns([value], dialect)[0].isascii()
+
+
+def test_lists_of_origins_are_sorted_by_host_first() -> None:
+    urls = ["http://b.example", "https://a.example:8443", "https://a.example", "http://a.example"]
+    in_order = sorted(map(Origin.of, urls), key=by_host)
+    assert [str(origin) for origin in in_order] == [urls[3], urls[2], urls[1], urls[0]]

@@ -239,6 +239,21 @@ def test_most_bytes_then_allow_then_the_earlier_line(
 
 
 @pytest.mark.clause("RFC 9309 2.2.2-6")
+@BOTH
+def test_an_asterisk_is_as_long_as_a_slash(dialect: Dialect) -> None:
+    assert deciding_line("/a", "disallow /", "allow *", dialect=dialect) == 2
+    assert deciding_line("/a", "disallow /", "disallow *", dialect=dialect) == 1
+    assert deciding_line("/a", "disallow *", "allow /", dialect=dialect) == 2
+
+
+@BOTH
+def test_a_pattern_with_long_pieces_matches_a_long_path(dialect: Dialect) -> None:
+    piece = "abcdefghijklmnopqrstuvwxyz"
+    path = "/" + 10 * "a/b/c/d/e/" + piece + "/end"
+    assert matches_alone(f"/*{piece}*/end$", path, dialect)
+    assert not matches_alone(f"/*{piece}*{piece}", path, dialect)
+
+
 def test_bytes_are_counted_in_the_form_that_is_compared() -> None:
     # "/é" is "/%C3%A9", of seven bytes; "/%63*" is "/c*", of three.
     assert deciding_line("/é1", "allow /*1", "disallow /\xc3\xa9") == 2
@@ -312,7 +327,9 @@ def test_reserved_characters_and_other_encodings_are_not_made_equal(pattern: str
         ("*$*a", "/a", 0),
     ],
 )
-def test_a_dollar_sign_before_an_asterisk_is_no_anchor(pattern: str, path: str, line: int) -> None:
+def test_a_dollar_sign_before_an_asterisk_is_not_an_anchor(
+    pattern: str, path: str, line: int
+) -> None:
     for dialect in (RFC9309, GOOGLE):
         assert deciding_line(path, f"disallow {pattern}", dialect=dialect) == line
 
@@ -345,7 +362,7 @@ def test_no_other_rule_stands_for_a_directory(rule: str, dialect: Dialect) -> No
 
 @pytest.mark.clause("RFC 9309 2.2-8")
 @pytest.mark.parametrize("rule", ["allow ", "disallow "])
-def test_a_rule_without_a_value_is_no_rule(rule: str) -> None:
+def test_a_rule_without_a_value_is_not_a_rule(rule: str) -> None:
     assert deciding_line("/a", rule) == 0
 
 
@@ -519,7 +536,7 @@ def test_a_rule_without_a_word_may_be_about_all_paths(start: str) -> None:
     assert [robots.allowed("http://h/x.gif", "a") for _ in range(3)] == [False] * 3
 
 
-def test_a_site_of_which_many_pages_are_asked_for_gets_the_same_answers() -> None:
+def test_many_pages_of_one_site_get_the_same_answers() -> None:
     rules = [f"Disallow: /*/item-{number}/" for number in range(30)]
     robots = RobotsTxt.parse("\n".join(["User-agent: *", *rules, "Disallow: /no"]).encode())
     asked = {"/a/item-7/": False, "/item-7/": True, "/a/item-7": True, "/a/item-77/": True}
@@ -651,7 +668,7 @@ def test_pieces_of_all_lengths_are_found_in_paths_of_all_lengths(
     assert deciding_line(path + piece[:-1], *rules) == 0
 
 
-def test_the_filling_of_a_long_path_is_no_part_of_it() -> None:
+def test_the_filling_of_a_long_path_is_not_part_of_it() -> None:
     # No pattern of these dialects has such characters in it, but others could.
     path = "/" + "a" * 200
     for pattern, matches in (

@@ -429,7 +429,7 @@ def test_agents_with_the_same_groups_get_the_same_answers(dialect: Dialect) -> N
     ],
     ids=ascii,
 )
-def test_what_was_asked_before_does_not_matter(url: str, dialect: Dialect) -> None:
+def test_earlier_questions_do_not_matter(url: str, dialect: Dialect) -> None:
     body = b"User-agent: *\nDisallow: /a\nDisallow: ?\nAllow: /a%$\n"
     robots = RobotsTxt.parse(body, dialect)
     assert [robots.allowed("http://h/c", "x") for _ in range(2)] == [True, True]
@@ -463,7 +463,7 @@ def test_what_was_asked_before_does_not_matter(url: str, dialect: Dialect) -> No
     ],
     ids=lambda rules: rules[0],
 )
-def test_however_often_a_page_is_asked_for_the_answer_is_the_same(
+def test_the_second_answer_about_a_page_is_the_same(
     rules: tuple[str, ...], dialect: Dialect
 ) -> None:
     written = [
@@ -542,6 +542,9 @@ def test_too_many_rules_that_may_match_refuse_a_url(dialect: Dialect) -> None:
     found = robots.verdict("/abcd", "x")
     group = (AgentLine("X", 2),)
     assert found == Verdict(False, Reason.MATCHING_LIMIT, group=group)
+    allowing = RobotsTxt.parse(b"User-agent: y\nAllow: /\n" + body.encode(), dialect)
+    assert allowing.verdict("/abcd", "y").allowed
+    assert allowing.union_verdict("/abcd", ["y", "x"]).reason is Reason.MATCHING_LIMIT
     assert f"with more than {MOST_PIECES} *" in str(found)
     assert (found.line, found.rule) == (0, None)
 
@@ -851,7 +854,7 @@ def test_a_value_that_is_empty_refuses_nothing(line: str, dialect: Dialect) -> N
 
 
 @pytest.mark.clause("RFC 9309 2.2-8")
-def test_a_value_that_is_empty_is_no_rule() -> None:
+def test_an_empty_value_is_not_a_rule() -> None:
     assert verdict("User-agent: *\nDisallow:\n").reason is Reason.NO_RULE
 
 

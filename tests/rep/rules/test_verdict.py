@@ -106,7 +106,9 @@ def test_there_is_a_sentence_for_every_reason(reason: Reason) -> None:
         *(
             (
                 url,
-                Verdict(False, Reason.INVALID_URL, detail=f"{url!r} is no http, https or ftp URL"),
+                Verdict(
+                    False, Reason.INVALID_URL, detail=f"{url!r} is not an http, https or ftp URL"
+                ),
             )
             for url in ("localhost:8000/page", "mailto:a@example.com", "/a:b")
         ),
@@ -164,3 +166,10 @@ def test_of_many_names_the_first_are_shown() -> None:
         text = str(Verdict(False, Reason.RULE, rule=rule, group=group))
         assert "(line 99, group b0, b1, b2, b3, b4, b5, b6, b7, b8" in text
         assert text.partition(" of robots.txt")[0].endswith(end)
+
+
+def test_a_verdict_about_another_url_that_may_be_sent_says_so() -> None:
+    sent_as = "https://a.example/\x1b"
+    text = str(Verdict(False, Reason.UNREADABLE, sent_as=sent_as))
+    assert text.endswith(r"; it may be sent as https://a.example/\x1b")
+    assert "sent as" not in str(Verdict(False, Reason.UNREADABLE))
