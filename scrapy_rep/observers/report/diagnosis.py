@@ -72,15 +72,15 @@ def attention(report: CrawlReport) -> list[Concern]:
     concerns = [
         _concern(
             report,
-            f"robots.txt is unreachable, requests are {consequence}",
+            f"Unreachable: {consequence}",
             _unreachable,
             access=_UNREACHABLE,
         ),
-        _concern(report, "every request was refused", _refuses_all, column="refused"),
-        _concern(report, "robots.txt is unreachable, the last copy is in use", _outlived),
-        _concern(report, "robots.txt has errors", _errors, column="errors"),
-        _concern(report, "another parser disagrees", _disagreements, column="disagreements"),
-        _concern(report, f"robots.txt took more than {_SLOW_FETCH:g} s", _slow_fetch),
+        _concern(report, "Every request refused", _refuses_all, column="refused"),
+        _concern(report, "Unreachable: the last copy is in use", _outlived),
+        _concern(report, "Errors in robots.txt", _errors, column="errors"),
+        _concern(report, "Another parser disagrees", _disagreements, column="disagreements"),
+        _concern(report, f"Fetching robots.txt took more than {_SLOW_FETCH:g} s", _slow_fetch),
         _dominating(report),
     ]
     return [concern for concern in concerns if concern.count]
@@ -158,7 +158,9 @@ def _slow_fetch(origin: OriginReport) -> str:
 
 
 def _longest_fetch(origin: OriginReport) -> float:
-    return max((news.seconds or 0.0 for news in origin.news), default=0.0)
+    # That a failed one took its time is said of unreachable origins.
+    seconds = (news.seconds or 0.0 for news in origin.news if not news.failed)
+    return max(seconds, default=0.0)
 
 
 def _dominating(report: CrawlReport) -> Concern:
@@ -169,7 +171,7 @@ def _dominating(report: CrawlReport) -> Concern:
         for site, name in _slow_sites(report)
         if site.seconds >= least
     )
-    return Concern("the delay between requests took most of the crawl", len(items), items)
+    return Concern("The delay between requests took most of the crawl", len(items), items)
 
 
 # -- tables ------------------------------------------------------------------------------
@@ -254,7 +256,7 @@ def changes(report: CrawlReport) -> list[Concern]:
     ]
     kinds = [
         (
-            "the access result differs",
+            "Access result changed",
             [
                 Item(origin.origin, f"{access}, now {origin.access}")
                 for origin, (access, _) in known
@@ -262,7 +264,7 @@ def changes(report: CrawlReport) -> list[Concern]:
             ],
         ),
         (
-            "robots.txt has changed",
+            "robots.txt changed",
             [
                 Item(origin.origin, "")
                 for origin, (_, digest) in known
@@ -270,7 +272,7 @@ def changes(report: CrawlReport) -> list[Concern]:
             ],
         ),
         (
-            "new",
+            "New",
             [
                 Item(each.origin, each.access)
                 for each in report.origins
@@ -278,7 +280,7 @@ def changes(report: CrawlReport) -> list[Concern]:
             ],
         ),
         (
-            "not in this report",
+            "Not in this report",
             [Item(name, access) for name, (access, _) in before.items() if name not in now],
         ),
     ]

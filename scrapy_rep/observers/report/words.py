@@ -10,9 +10,9 @@ from scrapy_rep.rep.rules.verdict import Reason
 
 #: What is done with requests to an origin whose robots.txt is unreachable.
 WHEN_UNREACHABLE = {
-    WhenUnreachable.DISALLOW.value: "all refused",
-    WhenUnreachable.DEFER.value: "all held",
-    WhenUnreachable.ALLOW.value: "all allowed",
+    WhenUnreachable.DISALLOW.value: "all requests refused",
+    WhenUnreachable.DEFER.value: "all requests held",
+    WhenUnreachable.ALLOW.value: "all requests allowed",
 }
 
 #: What a reason for a refusal means.

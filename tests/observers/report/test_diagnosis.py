@@ -49,7 +49,7 @@ def test_a_healthy_crawl_needs_no_attention() -> None:
 def test_an_unreachable_origin_with_cause_and_time() -> None:
     concern = only_concern(crawl_report(unreachable()))
     assert concern == Concern(
-        "robots.txt is unreachable, requests are all refused",
+        "Unreachable: all requests refused",
         1,
         (
             Item(
@@ -65,18 +65,18 @@ def test_an_unreachable_origin_with_cause_and_time() -> None:
 def test_what_happens_to_requests_depends_on_the_setting() -> None:
     report = crawl_report(unreachable(decisions=Decisions(12, 0)), when_unreachable="allow")
     concern = only_concern(report)
-    assert concern.title.endswith("requests are all allowed")
+    assert concern.title.endswith("all requests allowed")
     assert "refused" not in concern.items[0].text
 
 
 def test_an_outage_that_the_last_copy_outlives() -> None:
     concern = only_concern(crawl_report(healthy(outage=TIMEOUT)))
-    assert concern.title == "robots.txt is unreachable, the last copy is in use"
+    assert concern.title == "Unreachable: the last copy is in use"
 
 
 def test_an_origin_that_refused_everything() -> None:
     concern = only_concern(crawl_report(healthy(decisions=Decisions(0, 7))))
-    assert concern.title == "every request was refused"
+    assert concern.title == "Every request refused"
     assert concern.items == (Item(ONE, "7 requests; Disallow: /private/ (line 2)"),)
 
 
@@ -96,7 +96,7 @@ def test_one_allowed_request_is_enough() -> None:
 
 def test_a_file_with_errors() -> None:
     concern = only_concern(crawl_report(origin_without_disagreements(b"Disallow: /\n")))
-    assert concern.title == "robots.txt has errors"
+    assert concern.title == "Errors in robots.txt"
     assert concern.items[0].text.startswith("1 error; line 1: ")
 
 
@@ -111,7 +111,8 @@ def test_disagreements() -> None:
 
 def test_a_slow_fetch() -> None:
     news = (News(NOON, "status 200", 5.26), News(NOON, "status 304", 0.1))
-    concern = only_concern(crawl_report(healthy(news=news)))
+    failed = healthy(TWO, news=(News(NOON, "timeout", 15.0, failed=True),))
+    concern = only_concern(crawl_report(healthy(news=news), failed))
     assert concern.items == (Item(ONE, "5.3 s"),)
 
 
@@ -119,7 +120,7 @@ def test_a_delay_that_dominates_the_crawl() -> None:
     slow = SlowSite("two.example", 90, 2400.0, 'by "Crawl-delay: 20" (line 2)')
     quick = replace(slow, site="one.example", seconds=1_700.0)
     concern = only_concern(crawl_report(healthy(), healthy(TWO), slow_sites=(slow, quick)))
-    assert concern.title == "the delay between requests took most of the crawl"
+    assert concern.title == "The delay between requests took most of the crawl"
     # By the name of its row.
     assert concern.items == (
         Item(TWO, '40.0 min of 60.0 min; asked for by "Crawl-delay: 20" (line 2)'),
@@ -197,10 +198,10 @@ def test_what_differs_from_the_previous_report() -> None:
         previous=before,
     )
     assert [(each.title, each.count, each.items) for each in diagnosis.changes(report)] == [
-        ("the access result differs", 1, (Item(TWO, "successful, now unreachable"),)),
-        ("robots.txt has changed", 1, (Item(ONE, ""),)),
-        ("new", 1, (Item("https://new.example", "successful"),)),
-        ("not in this report", 1, (Item("https://gone.example", "unavailable"),)),
+        ("Access result changed", 1, (Item(TWO, "successful, now unreachable"),)),
+        ("robots.txt changed", 1, (Item(ONE, ""),)),
+        ("New", 1, (Item("https://new.example", "successful"),)),
+        ("Not in this report", 1, (Item("https://gone.example", "unavailable"),)),
     ]
 
 
