@@ -186,6 +186,24 @@ async def test_a_file_that_changes_begins_anew(servers: LoopbackServers, path: P
 
 
 @pytest_twisted.ensureDeferred
+async def test_sites_that_the_throttle_names(servers: LoopbackServers, path: Path) -> None:
+    one = servers.serve(site(ok()))
+
+    async def script(spider: ScriptedSpider) -> None:
+        await spider.ask(f"{one.url}/yes")
+        site = {"site": "127.0.0.1", "requests": 3, "seconds": 7200.0, "why": "by a line"}
+        spider.crawler.stats.set_value("robotstxt/slowest_sites", [site])
+
+    await crawl(script, {"REP_REPORT": path, "REP_MAX_AGE": 600})
+    text = " ".join(read(path).text.split())
+    assert "The delay between requests took most of the crawl" in text
+    assert "by a line 3 2.0 h" in text or "by a line32.0 h" in text
+    # What differs from the defaults.
+    assert "REP_MAX_AGE600" in text.replace(" ", "")
+    assert "REP_DIALECT" not in text
+
+
+@pytest_twisted.ensureDeferred
 async def test_what_is_new_since_the_last_crawl(servers: LoopbackServers, path: Path) -> None:
     answers = [ok(), ok(b"User-agent: *\nDisallow: /\n")]
 

@@ -34,8 +34,8 @@ def access_meanings(when_unreachable: str) -> dict[str, str]:
     """What each access result means, in the order of the chart."""
     return {
         Access.SUCCESSFUL.value: "its rules apply",
-        Access.UNAVAILABLE.value: "no robots.txt, all allowed",
-        Access.DISALLOWED.value: "all refused",
+        Access.UNAVAILABLE.value: "no usable robots.txt, all requests allowed",
+        Access.DISALLOWED.value: "all requests refused",
         Access.UNREACHABLE.value: f"cannot be fetched, {WHEN_UNREACHABLE[when_unreachable]}",
         UNKNOWN: "must be fetched first",
     }

@@ -77,13 +77,14 @@
 
   // 127.0.0.2 before 127.0.0.10.
   const { compare } = new Intl.Collator("en", { numeric: true });
+  // As people look for it: without the scheme.
+  const address = ({ values: [name] }) => name.slice(name.indexOf("://") + 3);
+  const byAddress = (a, b) => compare(address(a), address(b));
 
   function comparison(column) {
     if (isNumeric(column)) return (a, b) => (a.values[column] ?? -1) - (b.values[column] ?? -1);
     if (column > 0) return (a, b) => compare(a.values[column], b.values[column]);
-    // As people look for it: without the scheme.
-    const address = ({ values: [name] }) => name.slice(name.indexOf("://") + 3);
-    return (a, b) => compare(address(a), address(b));
+    return byAddress;
   }
 
   function sortBy(column) {
@@ -96,7 +97,7 @@
     head.setAttribute("aria-sort", order);
     const compared = comparison(column);
     const sign = order === "ascending" ? 1 : -1;
-    origins.sort((a, b) => sign * compared(a, b) || a.index - b.index);
+    origins.sort((a, b) => sign * compared(a, b) || byAddress(a, b));
     filter();
   }
 
