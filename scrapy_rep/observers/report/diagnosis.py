@@ -252,40 +252,29 @@ def changes(report: CrawlReport) -> list[Concern]:
     before = report.previous.origins
     now = {origin.origin for origin in report.origins}
     known = [
-        (origin, before[origin.origin]) for origin in report.origins if origin.origin in before
+        (origin, *before[origin.origin]) for origin in report.origins if origin.origin in before
     ]
-    kinds = [
-        (
-            "Access result changed",
-            [
-                Item(origin.origin, f"{access}, now {origin.access}")
-                for origin, (access, _) in known
-                if access != origin.access
-            ],
-        ),
-        (
-            "robots.txt changed",
-            [
-                Item(origin.origin, "")
-                for origin, (_, digest) in known
-                if digest and origin.digest and digest != origin.digest
-            ],
-        ),
-        (
-            "New",
-            [
-                Item(each.origin, each.access)
-                for each in report.origins
-                if each.origin not in before
-            ],
-        ),
-        (
-            "Not in this report",
-            [Item(name, access) for name, (access, _) in before.items() if name not in now],
-        ),
-    ]
+    new = [origin for origin in report.origins if origin.origin not in before]
+    kinds = {
+        "Access result changed": [
+            Item(origin.origin, f"{access}, now {origin.access}")
+            for origin, access, _ in known
+            if access != origin.access
+        ],
+        "robots.txt changed": [
+            Item(origin.origin, "")
+            for origin, _, digest in known
+            if digest and origin.digest and digest != origin.digest
+        ],
+        "New": [Item(origin.origin, origin.access) for origin in new],
+        "Not in this report": [
+            Item(name, access) for name, (access, _) in before.items() if name not in now
+        ],
+    }
     return [
-        Concern(title, len(items), tuple(items[:MAX_LISTED])) for title, items in kinds if items
+        Concern(title, len(items), tuple(items[:MAX_LISTED]))
+        for title, items in kinds.items()
+        if items
     ]
 
 

@@ -6,6 +6,7 @@ A page ends its first lines with a snapshot, JSON on a line of its own, for the 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 from scrapy_rep.observers.report.model import CrawlReport, PreviousReport, Snapshot
@@ -40,10 +41,10 @@ def read_previous(path: Path | None, subject: str) -> PreviousReport | None:
         return None
 
 
-def _snapshot_line(lines: object) -> str:
-    for line in lines:  # type: ignore[attr-defined]
+def _snapshot_line(lines: Iterable[str]) -> str:
+    for line in lines:
         if line.startswith(_BEGIN):
-            return str(line).strip().removeprefix(_BEGIN).removesuffix(_END)
+            return line.strip().removeprefix(_BEGIN).removesuffix(_END)
     return ""
 
 
