@@ -49,6 +49,7 @@ def _origin(number: int, settings: RepSettings) -> OriginReport:
             RefusedURL(f"{name}/directory-{n:03}/page.html", n + 2, f"Disallow: /directory-{n:03}/")
             for n in range(10)
         ),
+        refused_url_count=10,
         fetch_count=1,
         news=(News(1_800_000_000.0, "status 200", 0.2),),
         news_count=1,

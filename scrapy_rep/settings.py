@@ -499,6 +499,15 @@ _SETTINGS = {each.name: each.metadata for each in fields(RepSettings) if each.me
 DEFAULTS = {f"REP_{name.upper()}": data["default"] for name, data in _SETTINGS.items()}
 
 
+def changed(settings: BaseSettings) -> dict[str, str]:
+    """The settings of this package that differ from their defaults, without passwords."""
+    values = {name: settings[name] for name in DEFAULTS if name in settings}
+    shown = {name: _shown(value) for name, value in values.items() if value != DEFAULTS[name]}
+    if "REP_FETCH_HEADERS" in shown:
+        shown["REP_FETCH_HEADERS"] = "not shown, may be secret"
+    return shown
+
+
 def obeys_robotstxt(settings: BaseSettings) -> bool:
     """Whether the crawl is to obey robots.txt at all."""
     return settings.getbool("ROBOTSTXT_OBEY")

@@ -6,6 +6,7 @@ import argparse
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from scrapy.settings import BaseSettings
@@ -14,7 +15,14 @@ from scrapy_rep.cli.errors import FINE, WRONG, CommandError
 from scrapy_rep.cli.options import Subcommand
 from scrapy_rep.cli.output import Printer, number, span
 from scrapy_rep.cli.store import NewCrawl, OriginState, sorted_origins, store_place, use_store
-from scrapy_rep.observers.report.file import NO_ROOM, ROOM, read_file, takes
+from scrapy_rep.observers.report.file import (
+    NO_ROOM,
+    ROOM,
+    digest,
+    outage_report,
+    read_file,
+    takes,
+)
 from scrapy_rep.observers.report.model import UNKNOWN, CrawlReport, News, OriginReport
 from scrapy_rep.rep.caching.access import FetchResult, access_result
 from scrapy_rep.rep.dialects import Access
@@ -47,7 +55,9 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 def _run(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
     try:
+        from scrapy_rep.observers.report.facts import facts
         from scrapy_rep.observers.report.page import render, write_page
+        from scrapy_rep.observers.report.previous import read_previous
     except ImportError as error:
         raise CommandError(f"the report needs Jinja2 ({error}): pip install jinja2") from None
     settings = _settings(options.store, scrapy_settings)
@@ -58,6 +68,7 @@ def _run(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
     if report is None or not report.origins:
         sys.stderr.write(f"Nothing is cached: {place}\n")
         return WRONG
+    report = replace(report, facts=facts(scrapy_settings, settings))
     if options.output == "-":
         sys.stdout.flush()
         # The page says that it is in UTF-8, so that does not depend on the terminal.
@@ -69,7 +80,7 @@ def _run(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
     if path.is_dir():
         raise CommandError(f"cannot write {options.output}: Is a directory")
     try:
-        size = write_page(path, report)
+        size = write_page(path, replace(report, previous=read_previous(path, report.subject)))
     except OSError as error:
         raise CommandError(f"cannot write {options.output}: {error.strerror or error}") from None
     written = f"{number(len(report.origins), 'origin')}, {number(size, 'byte')}"
@@ -102,7 +113,13 @@ async def _read(store: Store, subject: str, crawl: NewCrawl) -> CrawlReport:
     notes = []
     if len(origins) > limit:
         notes = [f"Only the first {limit:,} of {len(origins):,} origins (REP_MAX_ORIGINS)."]
-    return CrawlReport(subject, crawl.now, tuple(reports), notes=tuple(notes))
+    return CrawlReport(
+        subject,
+        crawl.now,
+        tuple(reports),
+        when_unreachable=crawl.settings.when_unreachable.value,
+        notes=tuple(notes),
+    )
 
 
 def _file(state: OriginState) -> FetchResult | None:
@@ -122,6 +139,8 @@ def _report(state: OriginState, file: FetchResult | None, notes: tuple[str, ...]
         status=state.entry.last.status,
         details=tuple(_fields(state)),
         file=read_file(file, state.crawl.settings) if file else None,
+        digest=digest(file) if file else "",
+        outage=outage_report(state.entry),
         standing=state.standing,
         news=news,
         news_count=len(news),
@@ -147,10 +166,10 @@ def _news(state: OriginState) -> Iterator[News]:
         if copy.confirmed_at > copy.fetched_at:
             yield News(copy.confirmed_at, "confirmed by the server")
     if outage is not None:
-        yield News(outage.since, "unreachable from then on")
+        yield News(outage.since, "unreachable from then on", failed=True)
         if outage.attempts > 1:
             detail = printable(outage.result.detail)
-            yield News(outage.last_at, f"attempt {outage.attempts}: {detail}")
+            yield News(outage.last_at, f"attempt {outage.attempts}: {detail}", failed=True)
 
 
 REPORT = Subcommand(

@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from scrapy_rep.observers.report.model import CrawlReport, Decisions, RefusedURL
+from scrapy_rep.observers.report.file import read_file
+from scrapy_rep.observers.report.model import CrawlReport, Decisions, OutageReport, RefusedURL
 from scrapy_rep.observers.report.page import write_page
+from scrapy_rep.rep.caching.access import FetchResult
 from scrapy_rep.rep.text import printable
 from tests.browser.conftest import Open
-from tests.observers.report.pages import HOSTILE, NOON, crawl_report, origin_report
+from tests.observers.report.pages import HOSTILE, NOON, SETTINGS, crawl_report, origin_report
 
 SMALL = crawl_report(
     origin_report("http://zebra.example", decisions=Decisions(5, 0)),
@@ -45,6 +47,7 @@ def opener(page: Page, origin: str) -> Locator:
     return page.get_by_role("button", name=origin)
 
 
+BAD_FILE = read_file(FetchResult("", 200, b"Disallow: /\n"), SETTINGS)
 APPLE, MANGO, ZEBRA = "https://apple.example", "https://mango.example", "http://zebra.example"
 
 
@@ -53,9 +56,14 @@ APPLE, MANGO, ZEBRA = "https://apple.example", "https://mango.example", "http://
 
 def test_sorting(open_page: Open) -> None:
     page = open_page(SMALL)
-    # Without their schemes.
-    assert names(page) == [APPLE, MANGO, ZEBRA]
+    # Those that refused most first.
+    assert names(page) == [MANGO, APPLE, ZEBRA]
     sorted_by = page.locator("th[aria-sort]")
+    expect(sorted_by).to_have_text("refused")
+    expect(sorted_by).to_have_attribute("aria-sort", "descending")
+    # Without their schemes.
+    head(page, "origin").click()
+    assert names(page) == [APPLE, MANGO, ZEBRA]
     expect(sorted_by).to_have_text("origin")
     expect(sorted_by).to_have_attribute("aria-sort", "ascending")
     head(page, "origin").click()
@@ -72,6 +80,13 @@ def test_sorting(open_page: Open) -> None:
     assert names(page)[2] == MANGO
 
 
+def test_addresses_are_sorted_as_numbers(open_page: Open) -> None:
+    addresses = [f"http://127.0.0.{n}:{port}" for n in (2, 10) for port in (900, 8000)]
+    page = open_page(crawl_report(*(origin_report(each) for each in reversed(addresses))))
+    head(page, "origin").click()
+    assert names(page) == addresses
+
+
 def test_filtering(open_page: Open) -> None:
     page = open_page(SMALL)
     shown = page.get_by_role("status")
@@ -84,16 +99,22 @@ def test_filtering(open_page: Open) -> None:
     assert names(page) == [MANGO]
     page.get_by_role("combobox", name="Access").select_option("any")
     page.get_by_role("combobox", name="With").select_option("refused")
-    assert names(page) == [APPLE, MANGO]
+    assert names(page) == [MANGO, APPLE]
     page.get_by_role("searchbox", name="Origin").fill("zebra")
     assert names(page) == []
     expect(shown).to_have_text("0 of 3")
     page.get_by_role("searchbox", name="Origin").press("Enter")
     expect(shown).to_have_text("0 of 3")
+    nothing = page.get_by_text("No origin matches these filters.")
+    expect(nothing).to_be_visible()
+    page.get_by_role("button", name="Clear the filters").click()
+    expect(shown).to_have_text("3 of 3")
+    expect(nothing).to_be_hidden()
 
 
 def test_of_many_origins_some_are_shown_at_first(open_page: Open) -> None:
     page = open_page(large(250))
+    head(page, "origin").click()
     assert len(names(page)) == 100
     more = page.get_by_role("button", name="Show 100 more of 250")
     more.focus()
@@ -133,7 +154,7 @@ def test_expanding(open_page: Open) -> None:
     for text in (
         "last answer",
         f"{APPLE}/private/1 Disallow: /private/ line 2",
-        "2 more, not shown",
+        "6 more, not shown",
         "refused (line 5)",
         "allowed by protego",
         "status 304",
@@ -149,6 +170,7 @@ def test_what_is_open_stays_open(open_page: Open) -> None:
     page = open_page(SMALL)
     opener(page, APPLE).click()
     head(page, "origin").click()
+    head(page, "origin").click()
     rows = page.locator("#origins > tbody > tr")
     expect(rows.nth(2)).to_contain_text(APPLE)
     expect(rows.nth(3).get_by_role("heading", name="robots.txt")).to_be_visible()
@@ -163,6 +185,51 @@ def test_from_a_refused_url_to_its_line(open_page: Open) -> None:
     opener(page, APPLE).click()
     page.get_by_role("button", name="line 2").click()
     expect(page.locator("li:focus")).to_contain_text("Disallow: /private/")
+
+
+def attention(page: Page) -> Locator:
+    return page.get_by_role("region", name="Needs attention")
+
+
+def test_from_what_needs_attention_to_its_row(open_page: Open) -> None:
+    last = origin_report("https://last.example", decisions=Decisions(9, 0), file=BAD_FILE)
+    page = open_page(crawl_report(*large(250).origins, last))
+    page.get_by_role("searchbox", name="Origin").fill("host")
+    link = attention(page).get_by_role("link", name="https://last.example")
+    link.click()
+    expect(opener(page, "https://last.example")).to_be_focused()
+    expect(opener(page, "https://last.example")).to_be_in_viewport()
+    expect(opener(page, "https://last.example")).to_have_attribute("aria-expanded", "true")
+    # Again, though the address is the same.
+    page.get_by_role("searchbox", name="Origin").fill("host")
+    link.click()
+    expect(opener(page, "https://last.example")).to_be_focused()
+
+
+def test_all_that_need_attention_are_in_the_table(open_page: Open) -> None:
+    page = open_page(large(250))
+    attention(page).get_by_role("link", name="see the table").click()
+    expect(page.get_by_role("combobox", name="With")).to_have_value("disagreements")
+    expect(page.get_by_role("status")).to_have_text("250 of 250")
+
+
+def test_an_origin_that_is_unreachable_is_one_sentence(open_page: Open) -> None:
+    down = origin_report(
+        MANGO,
+        access="unreachable",
+        file=None,
+        refused_urls=(),
+        refused_url_count=0,
+        reasons=("12 requests refused: robots.txt cannot be fetched (status 503)",),
+        outage=OutageReport(NOON, 3, "status 503"),
+    )
+    page = open_page(crawl_report(down))
+    expect(attention(page)).to_contain_text("status 503; since 2027-01-15 08:00:00 UTC, 3 attempts")
+    opener(page, MANGO).click()
+    expect(page.locator("#origins .notice")).to_have_text(
+        "12 requests refused: robots.txt cannot be fetched (status 503)"
+    )
+    expect(page.get_by_role("heading", name="Refused URLs")).to_have_count(0)
 
 
 def test_an_origin_without_a_file(open_page: Open) -> None:
@@ -191,7 +258,7 @@ def test_by_keyboard_alone(open_page: Open) -> None:
     page.keyboard.type("example")
     tab_to(head(page, "refused"))
     page.keyboard.press("Enter")
-    assert names(page) == [MANGO, APPLE, ZEBRA]
+    assert names(page) == [ZEBRA, APPLE, MANGO]
     tab_to(opener(page, APPLE))
     page.keyboard.press("Space")
     tab_to(page.get_by_role("button", name="line 2"))
@@ -291,6 +358,7 @@ def test_it_is_as_wide_as_the_screen(open_page: Open, width: int) -> None:
     page.locator(".open").click()
     page.locator("summary").first.click()
     assert page.evaluate("document.documentElement.scrollWidth") == width
+    page.locator("#controls").scroll_into_view_if_needed()
     expect(page.get_by_role("searchbox", name="Origin")).to_be_in_viewport()
     file = page.locator(".file")
     assert file.evaluate("element => element.scrollWidth <= element.clientWidth")
@@ -306,7 +374,7 @@ def test_on_paper(open_page: Open) -> None:
     expect(page.locator("#controls")).to_be_hidden()
     page.pdf()
     # As tables, where bars are too pale.
-    expect(page.locator(".charts details[open]")).to_have_count(2)
+    expect(page.locator(".chart details[open]")).to_have_count(2)
 
 
 def test_without_javascript(open_page: Open) -> None:

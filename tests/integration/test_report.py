@@ -78,7 +78,17 @@ def test_a_crawl_writes_its_report(servers: LoopbackServers, loop: str, tmp_path
     ((_, what, took),) = details["news"]
     assert what == "status 200"
     assert took.endswith(" s")
-    assert page.of(broken.url)["refused"][0][1] == 0
+    assert page.of(broken.url)["refused"] == []
+    assert page.of(broken.url)["reasons"] == [
+        "1 request refused: robots.txt cannot be fetched (status 503)"
+    ]
+    for text in (
+        "Unreachable: all requests refused",
+        "Disallow: /no (line 2)",
+        "There is no previous report",
+        "product token",
+    ):
+        assert text in page.text
 
 
 @pytest.mark.once
@@ -171,8 +181,48 @@ async def test_a_file_that_changes_begins_anew(servers: LoopbackServers, path: P
     assert details["lines"] == ["# new", "User-agent: *", ["Disallow: /no", [], 0, 4]]
     assert page.rows[one.url]["refused"] == 6
     assert page.rows[one.url]["status"] == 503
-    assert "this is number 2" in details["notes"][0]
+    assert "this is version 2" in details["notes"][0]
     assert [what for _, what, _ in details["news"]] == ["status 200", "status 200", "status 503"]
+
+
+@pytest_twisted.ensureDeferred
+async def test_sites_that_the_throttle_names(servers: LoopbackServers, path: Path) -> None:
+    one = servers.serve(site(ok()))
+
+    async def script(spider: ScriptedSpider) -> None:
+        await spider.ask(f"{one.url}/yes")
+        site = {"site": "127.0.0.1", "requests": 3, "seconds": 7200.0, "why": "by a line"}
+        spider.crawler.stats.set_value("robotstxt/slowest_sites", [site])
+
+    await crawl(script, {"REP_REPORT": path, "REP_MAX_AGE": 600})
+    text = " ".join(read(path).text.split())
+    assert "The delay between requests took most of the crawl" in text
+    assert "by a line 3 2.0 h" in text or "by a line32.0 h" in text
+    # What differs from the defaults.
+    assert "REP_MAX_AGE600" in text.replace(" ", "")
+    assert "REP_DIALECT" not in text
+
+
+@pytest_twisted.ensureDeferred
+async def test_what_is_new_since_the_last_crawl(servers: LoopbackServers, path: Path) -> None:
+    answers = [ok(), ok(b"User-agent: *\nDisallow: /\n")]
+
+    async def robots(asked: Any, writer: Any) -> None:
+        writer.write(answers.pop(0))
+
+    one, other = servers.serve(site(robots)), servers.serve(site(ok()))
+
+    async def script(spider: ScriptedSpider) -> None:
+        await spider.ask(f"{one.url}/yes")
+        if answers:
+            await spider.ask(f"{other.url}/yes")
+
+    for _ in range(2):
+        await crawl(script, {"REP_REPORT": path, "REP_STORE": "memory"})
+    text = read(path).text
+    _, _, new = text.partition("What is new")
+    assert "robots.txt changed 1 origin" in " ".join(new.split())
+    assert "Not in this report 1 origin" in " ".join(new.split())
 
 
 @pytest_twisted.ensureDeferred

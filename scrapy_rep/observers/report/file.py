@@ -1,13 +1,15 @@
-"""From a robots.txt to its lines as they are shown."""
+"""What is shown of a robots.txt: its lines, and fetches that failed."""
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from scrapy_rep.observers.report.model import FileReport, LineReport
+from scrapy_rep.observers.report.model import FileReport, LineReport, OutageReport
 from scrapy_rep.rep.caching.access import FetchResult
+from scrapy_rep.rep.caching.cache_entry import CacheEntry
 from scrapy_rep.rep.lint.findings import Severity
 from scrapy_rep.rep.parsing.lines import split_lines
 from scrapy_rep.rep.rules.robotstxt import RobotsTxt
@@ -31,6 +33,19 @@ def takes(result: FetchResult) -> int:
     """About how many bytes the body of *result* takes on a page."""
     lines = result.body.count(b"\n") + result.body.count(b"\r")
     return len(result.body) + _TAKES_PER_LINE * lines
+
+
+def digest(result: FetchResult) -> str:
+    """By which the next report sees that the body of *result* has changed."""
+    return hashlib.sha256(result.body).hexdigest()[:16]
+
+
+def outage_report(entry: CacheEntry) -> OutageReport | None:
+    """The outage in *entry*, if there is one."""
+    outage = entry.outage
+    if outage is None:
+        return None
+    return OutageReport(outage.since, outage.attempts, printable(outage.result.detail))
 
 
 def read_file(

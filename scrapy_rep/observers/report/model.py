@@ -1,4 +1,4 @@
-"""What a report shows, whoever gathered it.
+"""What a report shows, whether it is about a crawl or a store.
 
 Values only. All text in them is safe to show: it went through
 :func:`~scrapy_rep.rep.text.printable`. Times are seconds since the epoch.
@@ -6,11 +6,12 @@ Values only. All text in them is safe to show: it went through
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from scrapy_rep.rep.lint.findings import Severity
 
-#: An origin of which it is not known what a crawl may do: it has to ask first.
+#: The access of an origin whose robots.txt must be fetched before a crawl may do anything.
 UNKNOWN = "unknown"
 
 
@@ -19,7 +20,7 @@ class LineReport:
     """One line of a robots.txt: what is wrong with it, and how often it decided."""
 
     text: str
-    #: Severity and sentence of each; only what there is to be said.
+    #: Severity and sentence of each.
     findings: tuple[tuple[Severity, str], ...] = ()
     allowed: int = 0
     refused: int = 0
@@ -49,16 +50,27 @@ class RefusedURL:
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """News of a robots.txt: when, what, and the seconds that it took if it was a fetch."""
+    """A fetch of *seconds*, or, without these, what the store had. It *failed* if the
+    robots.txt is unreachable since."""
 
     at: float
     what: str
     seconds: float | None = None
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OutageReport:
+    """Fetches that failed in a row, and why the last one did."""
+
+    since: float
+    attempts: int
+    cause: str
 
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """A URL on which a second opinion differs: whether it may be accessed, by both.
+    """A URL on which another parser differs: whether it may be accessed, by both.
 
     *line* is that of our deciding rule, 0 for none; *known_class* the class of the
     difference, empty where it is in none.
@@ -81,13 +93,23 @@ class Decisions:
 
 
 @dataclass(frozen=True, slots=True)
+class SlowSite:
+    """A host that asks for a delay: for how many *seconds* requests waited or were under way."""
+
+    site: str
+    requests: int
+    seconds: float
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class OriginReport:
     """All that there is to show of one origin.
 
     *access* is the value of an :class:`~scrapy_rep.Access`, or :data:`UNKNOWN`.
-    *details* are names and values of what else is known. There may be more news and
-    disagreements than are here, and more refused URLs. *notes* are sentences about
-    what is not shown.
+    *details* are names and values of what else is known. *reasons* are sentences about
+    why all URLs were refused. There may be more news, disagreements and refused URLs
+    than are here. *notes* are sentences about what is not shown.
     """
 
     origin: str
@@ -95,11 +117,16 @@ class OriginReport:
     status: int | None
     details: tuple[tuple[str, str], ...]
     file: FileReport | None = None
+    #: A hash of the bytes of the robots.txt whose rules apply; empty if there are none.
+    digest: str = ""
+    outage: OutageReport | None = None
     #: Where the origin stands by the clock; ``None`` if that was not asked.
     standing: str | None = None
     #: ``None`` where nobody counted.
     decisions: Decisions | None = None
+    reasons: tuple[str, ...] = ()
     refused_urls: tuple[RefusedURL, ...] = ()
+    refused_url_count: int = 0
     fetch_count: int = 0
     news: tuple[News, ...] = ()
     news_count: int = 0
@@ -108,13 +135,26 @@ class OriginReport:
     notes: tuple[str, ...] = ()
 
 
+#: What the next report compares with: by origin, its access and the digest of its file.
+Snapshot = Mapping[str, tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class PreviousReport:
+    """What the report before this one knew."""
+
+    made_at: float
+    origins: Snapshot
+
+
 @dataclass(frozen=True, slots=True)
 class CrawlReport:
     """A whole page. *subject* is the crawl or the store that it is about.
 
     *decisions* and *refusals*, by the value of the :class:`~scrapy_rep.Reason`, are
     of all requests of a crawl, those to origins that are not listed as well. *notes*
-    are sentences about what is not shown.
+    are sentences about what is not shown. *facts* are names and values: agents, settings,
+    versions.
     """
 
     subject: str
@@ -124,4 +164,11 @@ class CrawlReport:
     began_at: float | None = None
     decisions: Decisions | None = None
     refusals: tuple[tuple[str, int], ...] = ()
+    #: The slowest first.
+    slow_sites: tuple[SlowSite, ...] = ()
+    #: A value of :class:`~scrapy_rep.rep.dialects.WhenUnreachable`.
+    when_unreachable: str = "disallow"
+    #: ``None`` if there is none.
+    previous: PreviousReport | None = None
+    facts: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()

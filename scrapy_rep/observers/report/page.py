@@ -11,9 +11,8 @@ from __future__ import annotations
 import base64
 import hashlib
 import secrets
-import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
@@ -23,26 +22,27 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from scrapy_rep import __version__
+from scrapy_rep.observers.report.diagnosis import (
+    Item,
+    attention,
+    changes,
+    paced_sites,
+    refused_count,
+    slowest_fetches,
+    timeline,
+    top_rules,
+)
 from scrapy_rep.observers.report.model import (
-    UNKNOWN,
     CrawlReport,
     FileReport,
     LineReport,
     News,
     OriginReport,
 )
-from scrapy_rep.rep.dialects import Access
+from scrapy_rep.observers.report.previous import snapshot
+from scrapy_rep.observers.report.words import REASONS, access_meanings, moment
 
 _TEMPLATES = "template"
-
-#: What an access result means, in the order of the chart.
-_OUTCOMES = {
-    Access.SUCCESSFUL.value: "its rules are followed",
-    Access.UNAVAILABLE.value: "all is allowed",
-    Access.DISALLOWED.value: "all is refused",
-    Access.UNREACHABLE.value: "nothing is known",
-    UNKNOWN: "has to be asked first",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class _Column:
 
 @dataclass(frozen=True, slots=True)
 class _Bar:
-    """A bar of a chart; *percent* of the longest one's length."""
+    """A bar of a chart; *percent* of the total."""
 
     label: str
     meaning: str
@@ -92,12 +92,14 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.policies["json.dumps_kwargs"] = {"separators": (",", ":")}
-    environment.filters["moment"] = _moment
+    environment.filters["moment"] = moment
     return environment
 
 
 def render(report: CrawlReport) -> Iterator[str]:
     """The page of *report*, piece by piece."""
+    by_refused = sorted(report.origins, key=lambda origin: -refused_count(origin))
+    report = replace(report, origins=tuple(by_refused))
     style, script = _asset("page.css"), _asset("page.js")
     columns = _columns(report)
     stream = (
@@ -109,8 +111,14 @@ def render(report: CrawlReport) -> Iterator[str]:
             style=Markup(style),
             script=Markup(script),
             policy=_policy(style, script),
+            snapshot=snapshot(report),
+            positions={origin.origin: n for n, origin in enumerate(report.origins)},
+            attention=attention(report),
+            changes=changes(report),
             totals=_totals(report),
             charts=_charts(report),
+            timeline=timeline(report),
+            tables=_tables(report),
             columns=columns,
             rows=[_row(origin, columns) for origin in report.origins],
             outcomes=_outcomes(report),
@@ -138,10 +146,6 @@ def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(digest).decode()}'"
 
 
-def _moment(at: float) -> str:
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(at))
-
-
 # -- totals and charts --------------------------------------------------------------
 
 
@@ -162,25 +166,40 @@ def _totals(report: CrawlReport) -> dict[str, int]:
 
 def _outcomes(report: CrawlReport) -> dict[str, int]:
     """How many origins have each access result, of those that any has."""
-    counts = dict.fromkeys(_OUTCOMES, 0)
+    counts = dict.fromkeys(access_meanings(report.when_unreachable), 0)
     for origin in report.origins:
         counts[origin.access] += 1
     return {outcome: count for outcome, count in counts.items() if count}
 
 
 def _charts(report: CrawlReport) -> dict[str, list[_Bar]]:
-    charts = {"Origins by access result": _bars(_outcomes(report), _OUTCOMES)}
+    meanings = access_meanings(report.when_unreachable)
+    charts = {"Origins by access result": _bars(_outcomes(report), meanings)}
     if report.decisions is not None:
-        charts["Refused requests by reason"] = _bars(dict(report.refusals), {})
+        charts["Refused requests by reason"] = _bars(dict(report.refusals), REASONS)
     return charts
 
 
 def _bars(counts: dict[str, int], meanings: dict[str, str]) -> list[_Bar]:
-    longest = max(counts.values(), default=1)
+    total = sum(counts.values())
     return [
-        _Bar(label, meanings.get(label, ""), count, round(100 * count / longest, 2))
+        _Bar(label, meanings.get(label, ""), count, round(100 * count / total, 2))
         for label, count in counts.items()
     ]
+
+
+def _tables(report: CrawlReport) -> list[tuple[str, tuple[str, ...], list[Item]]]:
+    """Titles, names of columns, and rows; only those that have any."""
+    tables = [
+        ("Rules that refused most", ("origin", "rule", "refused"), top_rules(report)),
+        (
+            "Sites with the longest waits",
+            ("site", "delay asked for", "requests", "time"),
+            paced_sites(report),
+        ),
+        ("Slowest robots.txt fetches", ("origin", "time"), slowest_fetches(report)),
+    ]
+    return [table for table in tables if table[-1]]
 
 
 # -- the table ----------------------------------------------------------------------
@@ -231,10 +250,12 @@ def _details(origin: OriginReport) -> dict[str, Any]:
     file = origin.file
     return {
         "details": origin.details,
+        "reasons": origin.reasons,
         "notes": origin.notes,
         "lines": [_line(line) for line in file.lines] if file else None,
         "more": file.lines_left_out if file else 0,
         "refused": [(refused.url, refused.line, refused.why) for refused in origin.refused_urls],
+        "refusedCount": origin.refused_url_count,
         "news": [_news(news) for news in origin.news],
         "newsCount": origin.news_count,
         "disagreements": [
@@ -262,4 +283,4 @@ def _line(line: LineReport) -> object:
 
 def _news(news: News) -> tuple[str, str, str]:
     seconds = "" if news.seconds is None else f"{news.seconds:.2f} s"
-    return f"{_moment(news.at)} UTC", news.what, seconds
+    return f"{moment(news.at)} UTC", news.what, seconds

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import time
 from dataclasses import dataclass
@@ -23,6 +24,14 @@ class ReportPath:
         """The file for a crawl of the spider *name* that *began_at* (seconds since the epoch)."""
         began = time.strftime("%Y-%m-%dT%H-%M-%S", time.gmtime(began_at))
         return Path(self.template % {"name": name, "time": began})
+
+    def previous(self, name: str) -> Path | None:
+        """The newest file for a crawl of the spider *name*, whenever that began."""
+        template = glob.escape(self.template)
+        any_time = {"name": glob.escape(name), "time": "????-??-??T??-??-??"}
+        found = (Path(file) for file in glob.glob(template % any_time))  # noqa: PTH207
+        # By name where they are equally old, for the time may be in it.
+        return max(found, key=lambda file: (file.stat().st_mtime, file), default=None)
 
 
 def parse_path(value: object) -> ReportPath:

@@ -17,9 +17,17 @@ from scrapy import Request, signals
 
 from scrapy_rep.exceptions import ConfigurationError
 from scrapy_rep.observers.observer import Observer
+from scrapy_rep.observers.report.facts import facts
 from scrapy_rep.observers.report.file import ROOM
-from scrapy_rep.observers.report.model import CrawlReport, Decisions, Disagreement
+from scrapy_rep.observers.report.model import (
+    CrawlReport,
+    Decisions,
+    Disagreement,
+    PreviousReport,
+    SlowSite,
+)
 from scrapy_rep.observers.report.path import ReportPath
+from scrapy_rep.observers.report.previous import read_previous
 from scrapy_rep.observers.report.seen import OriginSeen
 from scrapy_rep.rep.caching.access import FetchResult
 from scrapy_rep.rep.parsing.urls import Origin, by_host
@@ -37,6 +45,8 @@ logger = logging.getLogger(__name__)
 
 # Seconds of work at the end before others get their turn.
 _TURN = 0.05
+# So many sets of product tokens are told apart.
+_MAX_AGENTS = 20
 
 
 class Recorder(Observer):
@@ -64,6 +74,8 @@ class Recorder(Observer):
         self._write = _page_writer()
         self._began_at = clock()
         self._origins: dict[Origin, OriginSeen] = {}
+        #: By product tokens, how many requests were made as these.
+        self._agents: Counter[tuple[str, ...]] = Counter()
         self._decided: Counter[bool] = Counter()
         self._refusals: Counter[Reason] = Counter()
         # Requests that belong to none of those.
@@ -86,6 +98,8 @@ class Recorder(Observer):
         self._decided[verdict.allowed] += 1
         if not verdict.allowed:
             self._refusals[verdict.reason] += 1
+        if agents and (tuple(agents) in self._agents or len(self._agents) < _MAX_AGENTS):
+            self._agents[tuple(agents)] += 1
         seen = self._seen(policy) if policy else None
         if seen is not None and policy is not None:
             seen.count(request.url, policy, verdict)
@@ -102,8 +116,8 @@ class Recorder(Observer):
         """What was seen of the origin of *policy*; ``None`` where there is no place for it."""
         seen = self._origins.get(policy.origin)
         if seen is None and len(self._origins) < self._settings.max_origins:
-            seen = self._origins[policy.origin] = OriginSeen(policy, self._room)
-            self._room -= seen.takes
+            seen = self._origins[policy.origin] = OriginSeen()
+            self._use(seen, policy)
         return seen
 
     def _use(self, seen: OriginSeen, policy: Policy) -> None:
@@ -118,9 +132,11 @@ class Recorder(Observer):
         name = spider.name if spider else ""
         path = self._path.path(name, self._began_at)
         try:
+            # Before its place is taken by the new one.
+            previous = read_previous(self._path.previous(name), _subject(name))
             # As for feeds and stores; that it is missing would show when the crawl is over.
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._write(path, await self._report(name))
+            self._write(path, await self._report(name, previous))
         except OSError as error:
             self._log(logging.ERROR, "Cannot write the report %(path)s: %(error)s", path, error)
         except Exception as error:
@@ -129,7 +145,7 @@ class Recorder(Observer):
         else:
             self._log(logging.INFO, "Wrote the report on robots.txt to %(path)s", path)
 
-    async def _report(self, name: str) -> CrawlReport:
+    async def _report(self, name: str, previous: PreviousReport | None) -> CrawlReport:
         origins = []
         turn_ends = time.monotonic() + _TURN
         for origin in sorted(self._origins, key=by_host):
@@ -140,13 +156,24 @@ class Recorder(Observer):
                 await pause(0)
                 turn_ends = time.monotonic() + _TURN
         return CrawlReport(
-            subject=f"Crawl of the spider {printable(name)}",
+            subject=_subject(name),
             began_at=self._began_at,
             made_at=self._clock(),
             origins=tuple(origins),
             decisions=Decisions(self._decided[True], self._decided[False]),
             refusals=tuple((reason.value, n) for reason, n in self._refusals.most_common()),
+            slow_sites=self._slow_sites(),
+            when_unreachable=self._settings.when_unreachable.value,
+            previous=previous,
+            facts=facts(self._crawler.settings, self._settings, self._agents),
             notes=self._notes(),
+        )
+
+    def _slow_sites(self) -> tuple[SlowSite, ...]:
+        assert self._crawler.stats is not None
+        sites = self._crawler.stats.get_value("robotstxt/slowest_sites", [])
+        return tuple(
+            SlowSite(site["site"], site["requests"], site["seconds"], site["why"]) for site in sites
         )
 
     def _notes(self) -> tuple[str, ...]:
@@ -161,6 +188,10 @@ class Recorder(Observer):
     def _log(self, level: int, message: str, path: Path, error: Exception | None = None) -> None:
         values = {"path": path, "error": error}
         logger.log(level, message, values, extra={"spider": self._crawler.spider})
+
+
+def _subject(name: str) -> str:
+    return f"Crawl of the spider {printable(name)}"
 
 
 def _page_writer() -> Callable[[Path, CrawlReport], int]:

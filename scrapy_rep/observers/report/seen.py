@@ -3,81 +3,84 @@
 from __future__ import annotations
 
 from collections import Counter, deque
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from scrapy_rep.observers.report.file import MAX_LINES, NO_ROOM, read_file, takes
+from scrapy_rep.observers.report.file import (
+    MAX_LINES,
+    NO_ROOM,
+    digest,
+    outage_report,
+    read_file,
+    takes,
+)
 from scrapy_rep.observers.report.model import (
     Decisions,
     Disagreement,
     News,
     OriginReport,
+    OutageReport,
     RefusedURL,
 )
+from scrapy_rep.observers.report.words import because, plural
 from scrapy_rep.rep.caching.access import FetchResult
 from scrapy_rep.rep.dialects import Access
 from scrapy_rep.rep.policy import Policy
-from scrapy_rep.rep.rules.verdict import Verdict
+from scrapy_rep.rep.rules.verdict import Reason, Verdict
 from scrapy_rep.rep.text import printable
 from scrapy_rep.stores.base import time_of
 
 if TYPE_CHECKING:
     from scrapy_rep.settings import RepSettings
 
+# These refuse everything, so one sentence is enough for all URLs.
+_OF_ALL_URLS = {Reason.UNREACHABLE, Reason.DISALLOWED, Reason.UNREADABLE}
 #: How many are kept of one origin: the first refused URLs and disagreements,
 MAX_EXAMPLES = 10
 #: and the last news.
 MAX_NEWS = 20
 
 
+@dataclass(slots=True, eq=False)
 class OriginSeen:
-    """The last policy of an origin without what is large in it, and what became of requests."""
+    """The last policy of an origin without its rules, and what was decided about requests."""
 
-    __slots__ = (
-        "_access",
-        "_body_hash",
-        "_decided",
-        "_details",
-        "_disagreement_count",
-        "_disagreements",
-        "_fetch_count",
-        "_file",
-        "_files",
-        "_lines",
-        "_news",
-        "_news_count",
-        "_refused_urls",
-        "_status",
-        "takes",
-    )
-
-    def __init__(self, policy: Policy, room: int) -> None:
-        #: Of the room for files, what ours takes.
-        self.takes = 0
-        self._file: FetchResult | None = None
-        self._body_hash: int | None = None
-        #: How many different ones there were, one after the other.
-        self._files = 0
-        #: How often each line of the last one has allowed, or refused.
-        self._lines: Counter[tuple[int, bool]] = Counter()
-        self._decided: Counter[bool] = Counter()
-        self._refused_urls: list[RefusedURL] = []
-        self._fetch_count = 0
-        self._news: deque[News] = deque(maxlen=MAX_NEWS)
-        self._news_count = 0
-        self._disagreements: list[Disagreement] = []
-        self._disagreement_count = 0
-        self.use(policy, room)
+    #: Of the room for files, what the file takes.
+    takes: int = 0
+    _access: Access = Access.UNREACHABLE
+    _status: int | None = None
+    _details: tuple[tuple[str, str], ...] = ()
+    _outage: OutageReport | None = None
+    _file: FetchResult | None = None
+    _body_hash: int | None = None
+    _digest: str = ""
+    #: How many different ones there were, one after the other.
+    _files: int = 0
+    #: How often each line of the last one has allowed, or refused.
+    _lines: Counter[tuple[int, bool]] = field(default_factory=Counter)
+    _decided: Counter[bool] = field(default_factory=Counter)
+    #: Why all URLs were refused, and how often.
+    _refused_all: Counter[str] = field(default_factory=Counter)
+    _refused_urls: list[RefusedURL] = field(default_factory=list)
+    _refused_url_count: int = 0
+    _fetch_count: int = 0
+    _news: deque[News] = field(default_factory=lambda: deque(maxlen=MAX_NEWS))
+    _news_count: int = 0
+    _disagreements: list[Disagreement] = field(default_factory=list)
+    _disagreement_count: int = 0
 
     def use(self, policy: Policy, room: int) -> None:
         """*policy* holds from now on. Its file is kept if it takes no more than *room*."""
-        self._access = policy.access
         last = policy.entry.last
+        self._access = policy.access
         self._status = last.status
         self._details = (("URL", printable(last.url)), ("last answer", printable(last.detail)))
+        self._outage = outage_report(policy.entry)
         file = _file_of(policy)
         if file is None or self._is_last(file):
             return
         self._body_hash = hash(file.body)
+        self._digest = digest(file)
         self._files += 1
         self._lines.clear()
         fits = takes(file) <= room
@@ -86,29 +89,42 @@ class OriginSeen:
 
     def learn(self, policy: Policy, result: FetchResult | None, seconds: float) -> None:
         """*policy* came by a fetch of *seconds*, or, *result* ``None``, from the store."""
-        at = time_of(policy.entry)
+        at, failed = time_of(policy.entry), policy.entry.outage is not None
         self._news_count += 1
         if result is None:
             what = f"{printable(policy.entry.last.detail)} (from the store)"
-            self._news.append(News(at, what))
+            self._news.append(News(at, what, failed=failed))
         else:
             self._fetch_count += 1
-            self._news.append(News(at, printable(result.detail), seconds))
+            self._news.append(News(at, printable(result.detail), seconds, failed))
 
     def count(self, url: str, policy: Policy, verdict: Verdict) -> None:
         """*verdict* on *url* by *policy*."""
         self._decided[verdict.allowed] += 1
-        if not verdict.allowed and len(self._refused_urls) < MAX_EXAMPLES:
-            why = str(verdict.rule or verdict)
-            self._refused_urls.append(RefusedURL(printable(url), verdict.line, why))
+        if not verdict.allowed:
+            self._count_refused(url, verdict)
         if self._file is None or not 0 < verdict.line <= MAX_LINES:
             return
         file = _file_of(policy)
         if file is not None and self._is_last(file):
             self._lines[verdict.line, verdict.allowed] += 1
 
+    def _count_refused(self, url: str, verdict: Verdict) -> None:
+        why = because(verdict.reason, printable(verdict.detail))
+        if verdict.reason in _OF_ALL_URLS:
+            self._refused_all[why] += 1
+            if len(self._refused_all) > MAX_EXAMPLES:
+                # Causes of failed fetches may differ each time.
+                del self._refused_all[next(iter(self._refused_all))]
+            return
+        self._refused_url_count += 1
+        if len(self._refused_urls) < MAX_EXAMPLES:
+            rule = verdict.rule or verdict.record
+            text = printable(str(rule)) if rule else why
+            self._refused_urls.append(RefusedURL(printable(url), verdict.line, text))
+
     def compare(self, disagreement: Disagreement) -> None:
-        """A second opinion that differs."""
+        """Another parser differs."""
         self._disagreement_count += 1
         if len(self._disagreements) < MAX_EXAMPLES:
             self._disagreements.append(disagreement)
@@ -122,8 +138,15 @@ class OriginSeen:
             status=self._status,
             details=self._details,
             file=read_file(file, settings, self._lines) if file else None,
+            digest=self._digest if self._access is Access.SUCCESSFUL else "",
+            outage=self._outage,
             decisions=Decisions(self._decided[True], self._decided[False]),
+            reasons=tuple(
+                f"{plural(count, 'request')} refused: {why}"
+                for why, count in self._refused_all.items()
+            ),
             refused_urls=tuple(self._refused_urls),
+            refused_url_count=self._refused_url_count,
             fetch_count=self._fetch_count,
             news=tuple(self._news),
             news_count=self._news_count,
@@ -137,11 +160,11 @@ class OriginSeen:
         if self._files and self._file is None:
             notes.append(NO_ROOM)
         if self._file is not None and self._access is not Access.SUCCESSFUL:
-            notes.append("The robots.txt is the one of before; its rules are not in use.")
+            notes.append("The robots.txt shown is an earlier one. Its rules are not in use.")
         if self._files > 1:
             notes.append(
-                f"The robots.txt has changed: this is number {self._files}, and decisions "
-                "of the ones before are not counted by line."
+                f"The robots.txt has changed: this is version {self._files}. Decisions by earlier "
+                "versions are not counted by line."
             )
         return notes
 

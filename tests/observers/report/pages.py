@@ -45,11 +45,14 @@ class Page(HTMLParser):
         self.tags: list[str] = []
         self.attributes: list[tuple[str, str | None]] = []
         self.text = ""
-        self._json: list[str] = []
+        self._json: dict[str, list[Any]] = {}
         self._kind: str | None = None
+        self._name = ""
         self.feed(html)
         self.close()
-        rows, *self.details = [json.loads(text) for text in self._json]
+        (rows,) = self._json["rows"]
+        self.details = self._json.get("details", [])
+        (self.snapshot,) = self._json["snapshot"]
         head = html.partition('<table id="origins">')[2].partition("</thead>")[0]
         self.columns = re.findall('<button type="button">(.*?)</button>', head)
         #: By origin, the values of its columns by name.
@@ -66,6 +69,7 @@ class Page(HTMLParser):
         self._kind = tag
         if tag == "script":
             self._kind = dict(attrs).get("type") or "script"
+            self._name = dict(attrs).get("id") or dict(attrs).get("class") or ""
 
     def handle_endtag(self, tag: str) -> None:
         self.tags.append(f"/{tag}")
@@ -73,7 +77,7 @@ class Page(HTMLParser):
 
     def handle_data(self, data: str) -> None:
         if self._kind == "application/json":
-            self._json.append(data)
+            self._json.setdefault(self._name, []).append(json.loads(data))
         elif self._kind not in ("script", "style"):
             self.text += data
 
@@ -98,6 +102,7 @@ def origin_report(name: str, body: bytes = RULES, **changes: Any) -> OriginRepor
         ),
         "decisions": Decisions(1_300, 7),
         "refused_urls": (RefusedURL(f"{name}/private/1", 2, "Disallow: /private/"),),
+        "refused_url_count": 7,
         "fetch_count": 2,
         "news": (News(NOON, "status 200", 0.25), News(NOON + 60, "status 304", 0.01)),
         "news_count": 2,

@@ -174,5 +174,5 @@ def test_of_many_names_the_first_are_shown() -> None:
 def test_a_verdict_about_another_url_that_may_be_sent_says_so() -> None:
     sent_as = "https://a.example/\x1b"
     text = str(Verdict(False, Reason.UNREADABLE, sent_as=sent_as))
-    assert text.endswith(r"; it may be sent as https://a.example/\x1b")
+    assert text.endswith(r"; the request may be sent as https://a.example/\x1b")
     assert "sent as" not in str(Verdict(False, Reason.UNREADABLE))

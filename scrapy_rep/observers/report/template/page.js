@@ -8,6 +8,7 @@
   const isNumeric = (column) => heads[column].classList.contains("number");
   const status = document.getElementById("matching");
   const more = document.getElementById("more");
+  const nothing = document.getElementById("nothing");
   const filterName = document.getElementById("filter-name");
   const filterAccess = document.getElementById("filter-access");
   const filterColumn = document.getElementById("filter-column");
@@ -42,6 +43,7 @@
     body.replaceChildren(...rows);
     const all = counted(origins.length);
     status.textContent = `${counted(matching.length)} of ${all}`;
+    nothing.hidden = matching.length > 0 || origins.length === 0;
     const left = matching.length - limit;
     more.hidden = left <= 0;
     more.firstElementChild.textContent = `Show ${counted(Math.min(left, STEP))} more of ${counted(matching.length)}`;
@@ -49,6 +51,7 @@
 
   function makeRow(origin) {
     const row = element("tr");
+    row.id = `origin-${origin.index}`;
     const name = element("th");
     name.scope = "row";
     const button = element("button", undefined, "open");
@@ -72,11 +75,16 @@
 
   // -- sorting and filtering
 
-  function sortKey(column) {
-    if (isNumeric(column)) return (origin) => origin.values[column] ?? -1;
-    if (column > 0) return (origin) => origin.values[column];
-    // As people look for it: without the scheme.
-    return (origin) => origin.values[0].slice(origin.values[0].indexOf("://") + 3);
+  // 127.0.0.2 before 127.0.0.10.
+  const { compare } = new Intl.Collator("en", { numeric: true });
+  // As people look for it: without the scheme.
+  const address = ({ values: [name] }) => name.slice(name.indexOf("://") + 3);
+  const byAddress = (a, b) => compare(address(a), address(b));
+
+  function comparison(column) {
+    if (isNumeric(column)) return (a, b) => (a.values[column] ?? -1) - (b.values[column] ?? -1);
+    if (column > 0) return (a, b) => compare(a.values[column], b.values[column]);
+    return byAddress;
   }
 
   function sortBy(column) {
@@ -87,13 +95,9 @@
     const order = head.getAttribute("aria-sort") === first ? second : first;
     for (const each of heads) each.removeAttribute("aria-sort");
     head.setAttribute("aria-sort", order);
-    const key = sortKey(column);
+    const compared = comparison(column);
     const sign = order === "ascending" ? 1 : -1;
-    origins.sort((a, b) => {
-      const [ours, theirs] = [key(a), key(b)];
-      if (ours === theirs) return a.index - b.index;
-      return ours < theirs ? -sign : sign;
-    });
+    origins.sort((a, b) => sign * compared(a, b) || byAddress(a, b));
     filter();
   }
 
@@ -109,6 +113,27 @@
     );
     limit = STEP;
     show();
+  }
+
+  function setFilters(access, column) {
+    filterName.value = "";
+    filterAccess.value = access;
+    filterColumn.value = column;
+    filter();
+  }
+
+  // To the origin that the address names, as the links above the table do.
+  function follow() {
+    const position = Number(location.hash.match(/^#origin-(\d+)$/)?.[1] ?? -1);
+    const origin = origins.find(({ index }) => index === position);
+    if (!origin) return;
+    setFilters("", "");
+    limit = Math.max(STEP, matching.indexOf(origin) + 1);
+    show();
+    const opener = origin.row.querySelector(".open");
+    if (opener.getAttribute("aria-expanded") !== "true") toggle(origin);
+    origin.row.scrollIntoView();
+    opener.focus({ preventScroll: true });
   }
 
   // -- the details of an origin
@@ -134,11 +159,11 @@
     box.colSpan = heads.length;
     row.append(box);
     box.append(makeFacts(known.details));
+    for (const reason of known.reasons) box.append(element("p", reason, "notice"));
     for (const note of known.notes) box.append(element("p", note, "notice"));
     if (known.refused.length) {
-      const count = origin.values[columns.indexOf("refused")];
       addPart(box, "Refused URLs", makeRefused(known.refused, id));
-      addLeftOut(box, count - known.refused.length, "more");
+      addLeftOut(box, known.refusedCount - known.refused.length, "more");
     }
     if (known.disagreements.length) {
       addPart(box, "Disagreements", makeDisagreements(known.disagreements));
@@ -258,7 +283,19 @@
   form.addEventListener("input", filter);
   form.addEventListener("submit", (event) => event.preventDefault());
   addEventListener("beforeprint", () => {
-    for (const chart of document.querySelectorAll(".charts details")) chart.open = true;
+    for (const chart of document.querySelectorAll(".chart details")) chart.open = true;
   });
-  sortBy(0);
+  nothing.lastElementChild.addEventListener("click", () => {
+    setFilters("", "");
+    filterName.focus();
+  });
+  for (const link of document.querySelectorAll("a[data-access]")) {
+    link.addEventListener("click", () => setFilters(link.dataset.access, link.dataset.column));
+  }
+  // Also where the address does not change.
+  for (const link of document.querySelectorAll("a[href^='#origin-']")) {
+    link.addEventListener("click", () => setTimeout(follow));
+  }
+  sortBy(Math.max(0, columns.indexOf("refused")));
+  follow();
 })();

@@ -1,0 +1,283 @@
+"""From a report to what people should look at first.
+
+Pure functions. Each list is bounded, however many origins there are.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from heapq import nlargest
+from operator import itemgetter
+from urllib.parse import urlsplit
+
+from scrapy_rep.observers.report.model import CrawlReport, OriginReport, SlowSite
+from scrapy_rep.observers.report.words import WHEN_UNREACHABLE, duration, moment, plural
+from scrapy_rep.rep.dialects import Access
+from scrapy_rep.rep.lint.findings import Severity
+
+#: So many of each are listed.
+MAX_LISTED = 10
+# A robots.txt that takes as many seconds is slow.
+_SLOW_FETCH = 5.0
+# The part of the crawl's time that a site may take before it is mentioned, and from how many
+# seconds on.
+_DOMINATES = 0.5
+_LEAST_SECONDS = 5.0
+# Of how many bars the time line is made.
+_BARS = 48
+
+_UNREACHABLE = Access.UNREACHABLE.value
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """Something about *origin*; *numbers* are shown in columns of their own."""
+
+    origin: str
+    text: str
+    numbers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Concern:
+    """One kind of thing that needs attention: the first *items*, of *count*.
+
+    *access* or *column* is the filter that shows the others in the table of origins.
+    """
+
+    title: str
+    count: int
+    items: tuple[Item, ...]
+    access: str = ""
+    column: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Fetches between two times, and how many of these failed."""
+
+    at: float
+    fetches: int
+    failed: int
+
+
+# -- what needs attention ---------------------------------------------------------------
+
+
+def attention(report: CrawlReport) -> list[Concern]:
+    """What needs attention, the most important first."""
+    consequence = WHEN_UNREACHABLE[report.when_unreachable]
+    concerns = [
+        _concern(
+            report,
+            f"Unreachable: {consequence}",
+            _unreachable,
+            access=_UNREACHABLE,
+        ),
+        _concern(report, "Every request refused", _refuses_all, column="refused"),
+        _concern(report, "Unreachable: the last copy is in use", _outlived),
+        _concern(report, "Errors in robots.txt", _errors, column="errors"),
+        _concern(report, "Another parser disagrees", _disagreements, column="disagreements"),
+        _concern(report, f"Fetching robots.txt took more than {_SLOW_FETCH:g} s", _slow_fetch),
+        _dominating(report),
+    ]
+    return [concern for concern in concerns if concern.count]
+
+
+def _concern(
+    report: CrawlReport,
+    title: str,
+    text_of: Callable[[OriginReport], str],
+    access: str = "",
+    column: str = "",
+) -> Concern:
+    """The origins for which *text_of* says something; those that refused most first."""
+    found = [Item(origin.origin, text) for origin in report.origins if (text := text_of(origin))]
+    return Concern(title, len(found), tuple(found[:MAX_LISTED]), access, column)
+
+
+def _unreachable(origin: OriginReport) -> str:
+    return _outage(origin) if origin.access == _UNREACHABLE else ""
+
+
+def _outlived(origin: OriginReport) -> str:
+    return _outage(origin) if origin.access != _UNREACHABLE else ""
+
+
+def _outage(origin: OriginReport) -> str:
+    if origin.outage is None:
+        return ""
+    attempts = plural(origin.outage.attempts, "attempt")
+    refused = refused_count(origin)
+    refusals = f"; {plural(refused, 'request')} refused" if refused else ""
+    return f"{origin.outage.cause}; since {moment(origin.outage.since)} UTC, {attempts}{refusals}"
+
+
+def _refuses_all(origin: OriginReport) -> str:
+    if origin.access == _UNREACHABLE:
+        return ""
+    if origin.decisions is None:
+        return f"status {origin.status}" if origin.access == Access.DISALLOWED.value else ""
+    if origin.decisions.allowed or not origin.decisions.refused:
+        return ""
+    causes = [rule for rule, _ in _refusing_lines(origin)] or list(origin.reasons)
+    requests = plural(origin.decisions.refused, "request")
+    return f"{requests}; {causes[0]}" if causes else requests
+
+
+def _errors(origin: OriginReport) -> str:
+    if origin.file is None or not origin.file.errors:
+        return ""
+    errors = plural(origin.file.errors, "error")
+    for number, line in enumerate(origin.file.lines, 1):
+        for severity, sentence in line.findings:
+            if severity is Severity.ERROR:
+                return f"{errors}; line {number}: {sentence}"
+    return errors
+
+
+def _disagreements(origin: OriginReport) -> str:
+    if not origin.disagreements:
+        return ""
+    first = origin.disagreements[0]
+    return (
+        f"{plural(origin.disagreement_count, 'URL')}; {first.url} is {_word(first.ours)} here, "
+        f"{_word(first.theirs)} by {first.parser}"
+    )
+
+
+def _word(allowed: bool) -> str:
+    return "allowed" if allowed else "refused"
+
+
+def _slow_fetch(origin: OriginReport) -> str:
+    seconds = _longest_fetch(origin)
+    return f"{seconds:.1f} s" if seconds >= _SLOW_FETCH else ""
+
+
+def _longest_fetch(origin: OriginReport) -> float:
+    # That a failed one took its time is said of unreachable origins.
+    seconds = (news.seconds or 0.0 for news in origin.news if not news.failed)
+    return max(seconds, default=0.0)
+
+
+def _dominating(report: CrawlReport) -> Concern:
+    lasted = report.made_at - (report.began_at or report.made_at)
+    least = max(_DOMINATES * lasted, _LEAST_SECONDS)
+    items = tuple(
+        Item(name, f"{duration(site.seconds)} of {duration(lasted)}; asked for {site.why}")
+        for site, name in _slow_sites(report)
+        if site.seconds >= least
+    )
+    return Concern("The delay between requests took most of the crawl", len(items), items)
+
+
+# -- tables ------------------------------------------------------------------------------
+
+
+def top_rules(report: CrawlReport) -> list[Item]:
+    """The lines that refused most often."""
+    found = (
+        (origin.origin, rule, count)
+        for origin in report.origins
+        for rule, count in _refusing_lines(origin)
+    )
+    return [
+        Item(origin, rule, (f"{count:,}",))
+        for origin, rule, count in nlargest(MAX_LISTED, found, key=itemgetter(2))
+    ]
+
+
+def _refusing_lines(origin: OriginReport) -> list[tuple[str, int]]:
+    """The lines of *origin* that refused, the most frequent ones first."""
+    lines = origin.file.lines if origin.file else ()
+    found = (
+        (f"{line.text} (line {number})", line.refused)
+        for number, line in enumerate(lines, 1)
+        if line.refused
+    )
+    return nlargest(MAX_LISTED, found, key=itemgetter(1))
+
+
+def slowest_fetches(report: CrawlReport) -> list[Item]:
+    """The robots.txt files that took longest to fetch."""
+    timed = ((origin.origin, _longest_fetch(origin)) for origin in report.origins)
+    slowest = nlargest(MAX_LISTED, timed, key=itemgetter(1))
+    return [Item(origin, "", (f"{seconds:.2f} s",)) for origin, seconds in slowest if seconds]
+
+
+def paced_sites(report: CrawlReport) -> list[Item]:
+    """The sites at which requests waited longest."""
+    return [
+        Item(name, site.why, (f"{site.requests:,}", duration(site.seconds)))
+        for site, name in _slow_sites(report)
+    ]
+
+
+def _slow_sites(report: CrawlReport) -> Iterator[tuple[SlowSite, str]]:
+    """Each with the name of an origin of that host, or its own if none is listed."""
+    names: dict[str, str] = {}
+    for origin in report.origins:
+        names.setdefault(urlsplit(origin.origin).hostname or "", origin.origin)
+    for site in report.slow_sites:
+        yield site, names.get(site.site, site.site)
+
+
+def timeline(report: CrawlReport) -> list[Span]:
+    """The fetches, in spans of equal length. Of one origin, the last ones are known."""
+    news = [each for origin in report.origins for each in origin.news]
+    if report.began_at is not None:
+        # What the store knew may be old.
+        news = [each for each in news if each.seconds is not None]
+    if not news:
+        return []
+    first, last = min(each.at for each in news), max(each.at for each in news)
+    width = (last - first) / _BARS or 1.0
+    positions = [(min(int((each.at - first) / width), _BARS - 1), each.failed) for each in news]
+    fetches = Counter(position for position, _ in positions)
+    failed = Counter(position for position, has_failed in positions if has_failed)
+    count = _BARS if last > first else 1
+    return [Span(first + n * width, fetches[n], failed[n]) for n in range(count)]
+
+
+# -- what is new ---------------------------------------------------------------------------
+
+
+def changes(report: CrawlReport) -> list[Concern]:
+    """What differs from the previous report."""
+    if report.previous is None:
+        return []
+    before = report.previous.origins
+    now = {origin.origin for origin in report.origins}
+    known = [
+        (origin, *before[origin.origin]) for origin in report.origins if origin.origin in before
+    ]
+    new = [origin for origin in report.origins if origin.origin not in before]
+    kinds = {
+        "Access result changed": [
+            Item(origin.origin, f"{access}, now {origin.access}")
+            for origin, access, _ in known
+            if access != origin.access
+        ],
+        "robots.txt changed": [
+            Item(origin.origin, "")
+            for origin, _, digest in known
+            if digest and origin.digest and digest != origin.digest
+        ],
+        "New": [Item(origin.origin, origin.access) for origin in new],
+        "Not in this report": [
+            Item(name, access) for name, (access, _) in before.items() if name not in now
+        ],
+    }
+    return [
+        Concern(title, len(items), tuple(items[:MAX_LISTED]))
+        for title, items in kinds.items()
+        if items
+    ]
+
+
+def refused_count(origin: OriginReport) -> int:
+    """How many requests to *origin* were refused, as far as anybody counted."""
+    return origin.decisions.refused if origin.decisions else 0
