@@ -1,4 +1,4 @@
-"""A feed of JSON Lines, put where Scrapy puts its feeds."""
+"""A feed of JSON Lines in one of Scrapy's feed storages."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _PARAMETER = re.compile(r"%\((\w+)\)s")
-# User and password of a storage are nothing for a log.
+# User and password of a storage must not be logged.
 _USERINFO = re.compile(r"//[^/]*@")
 
 
 class JsonLinesFeed:
     """Written to the storage of *spec*: opened when the crawl starts, stored when it ends.
 
-    It is stored even if nothing was written. Where the storage fails, one line is
-    logged, and the crawl goes on without the feed.
+    It is stored even if it is empty. If the storage fails, one line is logged, and the crawl
+    continues without the feed.
     """
 
     def __init__(self, crawler: Crawler, spec: FeedSpec) -> None:
@@ -39,14 +39,14 @@ class JsonLinesFeed:
         self._storage_class = spec.storage
         self._uri = spec.uri
         self._storage: FeedStorageProtocol | None = None
-        #: ``None`` while there is nothing to write to.
+        #: ``None`` while the feed is not open.
         self._file: IO[bytes] | None = None
         self._items = 0
         crawler.signals.connect(self._open, signals.spider_opened)
         crawler.signals.connect(self._store, signals.spider_closed)
 
     def write(self, item: dict[str, object]) -> None:
-        """One line more."""
+        """Write one line."""
         if self._file is None:
             return
         try:
@@ -81,7 +81,7 @@ class JsonLinesFeed:
             self._log(logging.INFO, "Stored %(items)d lines in %(uri)s", items=self._items)
 
     def _fail(self, error: Exception) -> None:
-        # Not closed: what it still holds cannot be written, and it may be stdout.
+        # Not closed: its buffer cannot be written, and it may be stdout.
         self._file = None
         self._log(
             logging.ERROR,

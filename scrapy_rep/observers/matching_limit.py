@@ -34,7 +34,7 @@ class MatchingLimit:
         self._warned: set[Origin] = set()
 
     def on_policy(self, policy: Policy, result: FetchResult | None, seconds: float) -> None:
-        """Nothing is known before a URL is compared with the rules."""
+        """Nothing: the limit applies to URLs, not to files."""
 
     def on_decision(
         self, request: Request, policy: Policy | None, agents: Sequence[str], verdict: Verdict

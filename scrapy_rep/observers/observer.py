@@ -1,4 +1,4 @@
-"""Who sees what a crawl learns and decides, without a say in it."""
+"""The interface of observers, which see policies and decisions but cannot change them."""
 
 from __future__ import annotations
 
@@ -22,45 +22,46 @@ logger = logging.getLogger(__name__)
 
 
 class Observer(Protocol):
-    """Sees what a crawl learns and decides.
+    """Sees the policies and decisions of a crawl.
 
-    What it has to do at start and at end, it connects to Scrapy's signals.
+    For the start and the end of the crawl, it connects to Scrapy's signals.
     """
 
     @property
     def observes_allowed(self) -> bool:
-        """Whether it is also told of requests that are let through, which takes a
-        verdict for each of them. It must not change."""
+        """Whether it also sees admitted requests, which need a verdict each. It is constant."""
 
     def on_policy(self, policy: Policy, result: FetchResult | None, seconds: float) -> None:
-        """*policy* is new: by a fetch that took so many *seconds* and ended with *result*,
-        or from the store, where that is ``None``."""
+        """Called for each new *policy*.
+
+        It is from a fetch that took *seconds* and ended with *result*, or from the store if
+        *result* is ``None``.
+        """
 
     def on_decision(
         self, request: Request, policy: Policy | None, agents: Sequence[str], verdict: Verdict
     ) -> None:
-        """*verdict* is that of *policy* for *request*, made as *agents*.
+        """Called for each decision: the *verdict* of *policy* about *request* for *agents*.
 
-        Where a request is refused before there is a policy, because its URL has
-        no origin or the crawl is stopping, that is ``None``, and *agents* empty.
-        Scrapy may ask several times about what a spider asks for once: redirects
-        and retries are requests of their own.
+        If a request is refused before there is a policy, because its URL has no origin or the
+        crawl is stopping, *policy* is ``None`` and *agents* is empty. Redirects and retries are
+        separate requests.
         """
 
 
 class Observers:
-    """All that watch one crawl. None of them can harm it: what one raises is logged, once."""
+    """The observers of one crawl. Their exceptions are logged once and do not affect the crawl."""
 
     def __init__(self, crawler: Crawler, observers: Iterable[Observer] = ()) -> None:
         self._crawler = crawler
         self._observers = tuple(observers)
         self._of_allowed = tuple(each for each in self._observers if each.observes_allowed)
         self._failed: set[int] = set()
-        #: Whether anybody is to be told of requests that are let through.
+        #: Whether any observer sees admitted requests.
         self.observe_allowed = bool(self._of_allowed)
 
     def on_policy(self, policy: Policy, result: FetchResult | None, seconds: float) -> None:
-        """Tell all; see :meth:`Observer.on_policy`."""
+        """Call :meth:`Observer.on_policy` of all observers."""
         for observer in self._observers:
             try:
                 observer.on_policy(policy, result, seconds)
@@ -70,7 +71,7 @@ class Observers:
     def on_decision(
         self, request: Request, policy: Policy | None, agents: Sequence[str], verdict: Verdict
     ) -> None:
-        """Tell those that it is for; see :meth:`Observer.on_decision`."""
+        """Call :meth:`Observer.on_decision` of the observers of such decisions."""
         for observer in self._of_allowed if verdict.allowed else self._observers:
             try:
                 observer.on_decision(request, policy, agents, verdict)

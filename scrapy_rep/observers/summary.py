@@ -1,6 +1,6 @@
-"""What the robots.txt files of a crawl came to, logged when it ends.
+"""The summary of access results and refused requests, logged at the end of a crawl.
 
-However many origins a crawl asks for, this takes a bounded place in memory.
+Its memory is bounded, regardless of the number of origins.
 """
 
 from __future__ import annotations
@@ -28,28 +28,28 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# So many origins are named, those that refused most.
+# How many origins are listed.
 _TOP = 10
-# Up to so many, figures are exact.
+# The numbers are exact up to so many origins.
 _MAX_ORIGINS = 10_000
 _MAX_REFUSING = 2_000
-# Of one origin, so many lines are told apart: the first ones that refuse.
+# How many lines of one origin are counted separately: the first ones that refuse.
 _MAX_LINES = 20
 
 
 class Refusals:
-    """How often one origin refused, and by which lines; *count* is where it starts."""
+    """How often one origin refused, and by which lines; counting starts at *count*."""
 
     __slots__ = ("_lines", "_texts", "count")
 
     def __init__(self, count: int) -> None:
         self.count = count
-        #: By line, or where none decided, by reason.
+        #: By line, or by reason if no line decided.
         self._lines: dict[int | Reason, int] = {}
         self._texts: dict[int | Reason, str] = {}
 
     def add(self, verdict: Verdict) -> None:
-        """One more."""
+        """Count one refusal."""
         self.count += 1
         rule = verdict.rule
         key = rule.line if rule else verdict.reason
@@ -62,10 +62,7 @@ class Refusals:
 
     @property
     def most_frequent(self) -> tuple[str, int]:
-        """What refused most often, a rule with its line or a reason, and how often.
-
-        The text is safe to print.
-        """
+        """The most frequent rule (with its line) or reason, safe to print, and its count."""
         key, times = max(self._lines.items(), key=itemgetter(1))
         return self._texts[key], times
 
@@ -73,11 +70,11 @@ class Refusals:
 class Summary:
     """The summary of one crawl; a :class:`~scrapy_rep.observers.observer.Observer`.
 
-    The origins that refused most are found as *space-saving* does it (Metwally et
-    al., 2005), but half of the table goes at once, so that an addition takes
-    constant time. An origin that comes into a table that was once full starts
-    with the count of the most frequent one that went, because it may be that one. So
-    no origin that refused often is missing, and a count may be too high by that.
+    The origins with most refusals are found by the *space-saving* algorithm (Metwally et al.,
+    2005), but half of the table is removed at once, so that an addition takes constant time. A
+    new origin in a table that was once full starts with the count of the most frequent origin
+    that was removed, because it may be the same one. So no origin with many refusals is missing,
+    and a count may be too high by that number.
     """
 
     observes_allowed = False
@@ -86,7 +83,7 @@ class Summary:
         self._crawler = crawler
         #: The last access result of each origin, of the latest ones.
         self._latest: OrderedDict[Origin, Access] = OrderedDict()
-        #: And of the others, which count again if they come again.
+        #: The access results of the other origins. These count again if they come again.
         self._earlier: Counter[Access] = Counter()
         self._reasons: Counter[Reason] = Counter()
         self._refusing: dict[Origin, Refusals] = {}
@@ -94,7 +91,7 @@ class Summary:
         crawler.signals.connect(self._log, signals.spider_closed)
 
     def on_policy(self, policy: Policy, result: FetchResult | None, seconds: float) -> None:
-        """Count the origin by what its robots.txt lets us do now."""
+        """Count the origin by its access result."""
         self._latest[policy.origin] = policy.access
         self._latest.move_to_end(policy.origin)
         if len(self._latest) > _MAX_ORIGINS:
@@ -122,7 +119,7 @@ class Summary:
         self._refusing = dict(ranked[:kept])
 
     def _ranked(self) -> list[tuple[Origin, Refusals]]:
-        """Those that refused most first."""
+        """The origins with most refusals first."""
         return sorted(self._refusing.items(), key=lambda item: item[1].count, reverse=True)
 
     def _log(self) -> None:
@@ -150,7 +147,7 @@ class Summary:
 
 
 def _counted(counts: Mapping[Access, int] | Mapping[Reason, int]) -> str:
-    """The sum of *counts* and, most frequent first, what it is made of."""
+    """The sum of *counts* and its parts, the most frequent first."""
     total = f"{sum(counts.values()):,}"
     parts: list[tuple[Enum, int]] = sorted(counts.items(), key=lambda item: -item[1])
     of = ", ".join(f"{name.value} {number:,}" for name, number in parts)
