@@ -364,7 +364,7 @@ def test_our_line_is_named_where_ours_is_the_second_opinion(
     assert record.getMessage() == (
         "https://example.com/no is allowed by an external parser of "
         "https://example.com/robots.txt. scrapy_rep.parser.RepRobotParser disagrees: "
-        'disallowed by "Disallow: /no" (line 2, group *) of robots.txt'
+        'disallowed by "Disallow: /no" (line 2, group *) of robots.txt.'
     )
 
 
