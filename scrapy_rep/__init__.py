@@ -1,7 +1,7 @@
-"""A Scrapy plugin that makes a crawl obey robots.txt the way RFC 9309 says.
+"""A Scrapy plugin that makes a crawl obey robots.txt as RFC 9309 requires.
 
-Every command of Scrapy imports this package, most of them without using it. So each
-public name is imported when it is first asked for.
+Every command of Scrapy imports this package, usually without using it. So each public name is
+imported on first use.
 """
 
 from importlib import import_module

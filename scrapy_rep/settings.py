@@ -1,7 +1,6 @@
-"""Every setting of this package: :class:`RepSettings` has name, default and check of each.
+"""The settings of this package: :class:`RepSettings` has the name, default and check of each.
 
-The only place that reads ``crawler.settings``. A value that makes no sense
-raises :exc:`~scrapy_rep.exceptions.ConfigurationError` when the crawl starts.
+An invalid value raises :exc:`~scrapy_rep.exceptions.ConfigurationError` when the crawl starts.
 """
 
 # ruff: noqa: RUF009 -- _setting() returns a field of the dataclass.
@@ -56,7 +55,7 @@ _E = TypeVar("_E", bound=Enum)
 
 
 class PacedBy(Enum):
-    """Which crawls leave the delay of a site together."""
+    """Whether delays are enforced per crawl or by all crawls that share the store."""
 
     #: Each crawl by itself.
     LOCAL = "local"
@@ -75,7 +74,7 @@ class PageRuleMode(Enum):
 
 
 class VisitTime(Enum):
-    """What becomes of requests at a time at which a site asks for no visits."""
+    """What to do with requests outside the Visit-time of a site."""
 
     OFF = "off"
     WAIT = "wait"
@@ -84,17 +83,17 @@ class VisitTime(Enum):
 
 @dataclass(frozen=True, slots=True)
 class FeedSpec:
-    """Where a feed goes: a *uri* as in Scrapy's FEEDS, and the *storage* for its scheme."""
+    """The target of a feed: a *uri* as in Scrapy's FEEDS, and the *storage* for its scheme."""
 
     uri: str
     storage: type[FeedStorageProtocol]
 
 
-# -- checks: the value, or a ValueError that says what is accepted -------------
+# -- checks: return the value, or raise a ValueError that says what is accepted ----
 
 
 def _one_of(accepted: Mapping[str, _T], none: str = "") -> Callable[[object], _T]:
-    """Where None is accepted, too, *none* says so, and what for."""
+    """A check for the keys of *accepted*. *none* describes None, if that is accepted too."""
 
     def check(value: object) -> _T:
         if not isinstance(value, str) or value not in accepted:
@@ -113,7 +112,7 @@ def _optional(check: Callable[[Any], _T]) -> Callable[[Any], _T | None]:
 
 
 def _is_none(value: object) -> bool:
-    """Whether *value* is none, or means that on the command line, where all are strings."""
+    """Whether *value* is None, or a string that means None on the command line."""
     return value is None or value in ("", "None")
 
 
@@ -166,7 +165,7 @@ _max_redirects: Callable[[object], Any] = _optional(
 
 
 def _listed(value: object, accepted: str) -> Sequence[Any]:
-    """Strings as Scrapy reads lists from the command line, ``-s REP_AGENT_TOKENS=a,b``."""
+    """*value* as a list; a string is split as in Scrapy (``-s REP_AGENT_TOKENS=a,b``)."""
     if isinstance(value, str):
         return [part.strip() for part in value.split(",")] if value else []
     if not isinstance(value, Sequence):
@@ -177,7 +176,7 @@ def _listed(value: object, accepted: str) -> Sequence[Any]:
 def tokens(value: object) -> tuple[str, ...]:
     """*value*, one product token or a list of them, as a tuple.
 
-    Raises :exc:`ValueError` for a token that can match no group.
+    Raises :exc:`ValueError` for an invalid token.
     """
     return tuple(map(check_token, _listed(value, "one product token or a list of them")))
 
@@ -190,7 +189,7 @@ def _meta_keys(value: object) -> tuple[str, ...]:
     return keys
 
 
-# RFC 9110 §5.6.2, a token; and §5.5, what a value may have in it.
+# RFC 9110 §5.6.2: a token; §5.5: the characters of a value.
 _HEADER_NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
 _HEADER_VALUE = re.compile(r"[\t\x20-\x7e]*")
 
@@ -244,7 +243,7 @@ def _nofollow(value: object) -> frozenset[str]:
 
 
 def _dict(value: object, accepted: str, example: str) -> Mapping[Any, Any]:
-    """*value* as a dict; as Scrapy reads one from the command line, it may be JSON."""
+    """*value* as a dict; as in Scrapy, a string from the command line is JSON."""
     if isinstance(value, str):
         try:
             value = json.loads(value)
@@ -255,7 +254,7 @@ def _dict(value: object, accepted: str, example: str) -> Mapping[Any, Any]:
     return value
 
 
-# What REP_STATUS_OVERRIDES takes for a status.
+# The values of REP_STATUS_OVERRIDES.
 _OVERRIDES = {
     "allow": Access.UNAVAILABLE,
     "unavailable": Access.UNAVAILABLE,
@@ -293,7 +292,7 @@ def _robot_parser(value: Any) -> type[RobotParser]:
 
 def _robot_parsers(value: object) -> tuple[type[RobotParser], ...]:
     parsers = _listed(value, "a list of import paths of subclasses of scrapy.robotstxt.RobotParser")
-    # dict, as a set that keeps the order
+    # A dict is an ordered set.
     return tuple(dict.fromkeys(map(_robot_parser, parsers)))
 
 
@@ -318,7 +317,7 @@ def _feed(settings: BaseSettings) -> Callable[[object], FeedSpec]:
         if not isinstance(value, (str, Path)):
             raise ValueError(accepted)
         uri = str(value)
-        # As Scrapy does it: the drive of a Windows path is no scheme.
+        # As in Scrapy, the drive of a Windows path is not a scheme.
         scheme = "file" if PureWindowsPath(uri).drive else urlsplit(uri).scheme
         if scheme not in storages:
             raise ValueError(accepted)
@@ -355,7 +354,7 @@ def _setting(default: object, check: Callable[[Any], _T]) -> _T:
 
 
 def _later(value: Any) -> Any:
-    """Of a setting whose check needs another one: see :meth:`RepSettings.read`."""
+    """The check depends on other settings: see :meth:`RepSettings.read`."""
     return value
 
 
@@ -363,7 +362,7 @@ def _later(value: Any) -> Any:
 class RepSettings:
     """The settings of one crawl, checked. Times are seconds, sizes bytes.
 
-    ``REP_X`` is the field ``x``. Other fields are of Scrapy's settings.
+    The field ``x`` is the setting ``REP_X``. The other fields are Scrapy's settings.
     """
 
     agent_tokens: tuple[str, ...] = _setting([], tokens)
@@ -374,7 +373,7 @@ class RepSettings:
     archive: str | None = _setting(None, _optional(_directory))
     audit: FeedSpec | None = _setting(None, _later)
     compare_feed: FeedSpec | None = _setting(None, _later)
-    #: The share of requests that are compared, from 0 to 1.
+    #: The fraction of requests that are compared, from 0 to 1.
     compare_sample: float = _setting(1.0, _share)
     compare_with: tuple[type[RobotParser], ...] = _setting([], _robot_parsers)
     content_use: ContentUse | None = _setting(
@@ -402,7 +401,7 @@ class RepSettings:
     max_age: float | None = _setting(None, _optional(_seconds))
     max_fetches: int = _setting(200, _integer(at_least=1))
     max_origins: int = _setting(10_000, _integer(at_least=1))
-    #: By default what the dialect says.
+    #: The default is the dialect's.
     max_redirects: int = _setting(None, _max_redirects)
     max_size: int = _setting(
         MIN_PARSED_SIZE, _integer(at_least=MIN_PARSED_SIZE, because="500 KiB, RFC 9309 §2.5")
@@ -421,18 +420,18 @@ class RepSettings:
     retry_max_delay: float = _setting(3600.0, _seconds)
     status_overrides: Mapping[int, Access] = _setting({}, _status_overrides)
     store: StoreSpec = _setting("sqlite", parse_spec)
-    #: Whether tdmrep.json is fetched; ``None`` if a purpose asks for it.
+    #: Whether tdmrep.json is fetched; ``None``: if a purpose needs it.
     tdm_file: bool | None = _setting(None, _optional(_boolean))
-    #: ``None`` for what the dialect says; see :attr:`when_unreachable`.
+    #: ``None`` for the dialect's; see :attr:`when_unreachable`.
     unreachable: WhenUnreachable | None = _setting(
         None, _optional(_one_of(_by_value(WhenUnreachable), ", or None for what the dialect says"))
     )
     unreachable_grace: float | None = _setting(None, _optional(_seconds))
     visit_time: VisitTime = _setting("off", _one_of(_by_value(VisitTime)))
 
-    #: CONCURRENT_REQUESTS, without a limit as many as there may be fetches.
+    #: CONCURRENT_REQUESTS; if that is unlimited, REP_MAX_FETCHES.
     concurrent_requests: int
-    #: The parser that was chosen, ``None`` for the default: ours.
+    #: ROBOTSTXT_PARSER, ``None`` for our own parser.
     parser: type[RobotParser] | None
     robotstxt_user_agent: str | None
     default_user_agent: str | None
@@ -442,8 +441,8 @@ class RepSettings:
     def read(cls, settings: BaseSettings) -> RepSettings:
         """Read and check *settings*.
 
-        Raises :exc:`~scrapy_rep.exceptions.ConfigurationError` that names the
-        setting, the value and what is accepted.
+        Raises :exc:`~scrapy_rep.exceptions.ConfigurationError` with the setting, its value and
+        the accepted values.
         """
         _warn_about_unknown(settings)
         read = partial(_read, settings)
@@ -463,12 +462,12 @@ class RepSettings:
 
     @property
     def when_unreachable(self) -> WhenUnreachable:
-        """What to do with requests to an origin that is unreachable, and has no copy."""
+        """What to do with requests if the robots.txt is unreachable and not cached."""
         return self.unreachable or self.dialect.when_unreachable
 
     @property
     def honoured(self) -> HonouredDirectives:
-        """Which records are acted on that are no rules."""
+        """The directives that the crawl honours."""
         pacing = {
             Field.CRAWL_DELAY: self.crawl_delay,
             Field.REQUEST_RATE: self.request_rate,
@@ -479,11 +478,11 @@ class RepSettings:
 
     @property
     def terms(self) -> CrawlTerms:
-        """What decides about requests."""
+        """The settings that affect decisions about requests."""
         return CrawlTerms(self.dialect, self.max_wait, self.visit_time is VisitTime.WAIT)
 
     def bounds(self, started: float) -> Bounds:
-        """What holds for times in a crawl that *started* then."""
+        """The limits of lifetimes and retries in a crawl that *started* at a time."""
         return Bounds(
             min_age=self.min_age,
             max_age=self.max_age,
@@ -509,12 +508,12 @@ def changed(settings: BaseSettings) -> dict[str, str]:
 
 
 def obeys_robotstxt(settings: BaseSettings) -> bool:
-    """Whether the crawl is to obey robots.txt at all."""
+    """Whether ROBOTSTXT_OBEY is enabled."""
     return settings.getbool("ROBOTSTXT_OBEY")
 
 
 def downloader_middlewares(settings: BaseSettings) -> list[Any]:
-    """What is enabled as a downloader middleware, as objects."""
+    """The enabled downloader middlewares, as objects."""
     # Scrapy 2.16 gave getwithbase() a longer name.
     with_base = getattr(settings, "get_component_priority_dict_with_base", None)
     components = (with_base or settings.getwithbase)("DOWNLOADER_MIDDLEWARES")
@@ -522,7 +521,7 @@ def downloader_middlewares(settings: BaseSettings) -> list[Any]:
 
 
 def read_dialect(settings: BaseSettings) -> Dialect:
-    """The dialect that ``REP_DIALECT`` names."""
+    """The dialect of ``REP_DIALECT``."""
     return _read(settings, "REP_DIALECT", _one_of(DIALECTS))
 
 
@@ -535,7 +534,7 @@ def rels_not_followed(settings: BaseSettings) -> frozenset[str]:
 
 
 def _read(settings: BaseSettings, name: str, check: Callable[[Any], _T]) -> _T:
-    # Not settings.get(): to that, None is as good as nothing, and the default.
+    # Not settings.get(), which returns the default for None.
     return _checked(name, settings[name] if name in settings else DEFAULTS[name], check)
 
 
@@ -546,7 +545,7 @@ def _checked(name: str, value: Any, check: Callable[[Any], _T]) -> _T:
         raise ConfigurationError(f"{name} = {_shown(value)}: {error}") from None
 
 
-# What may be a URL, perhaps with mistakes in it, unless it is plain that it has no password.
+# Text that may be a URL, perhaps with mistakes, unless it certainly contains no password.
 _MAY_HAVE_PASSWORD = re.compile(
     r"(?!(?:[a-z0-9+]+://[a-z0-9.\-]*|sqlite:)(?:/[^@?:#]*)?\Z)\b(?P<scheme>[a-z][a-z0-9+.\-]+:).*"
     r"|\S*[@?].*",
@@ -555,14 +554,14 @@ _MAY_HAVE_PASSWORD = re.compile(
 
 
 def _shown(value: Any) -> str:
-    """*value* as Python would write it, but without what may be a password."""
+    """The repr of *value* without anything that may be a password."""
     text = value if isinstance(value, str) else repr(value)
     shown = _MAY_HAVE_PASSWORD.sub(lambda found: f"{found['scheme'] or ''}...", text)
     return repr(shown) if isinstance(value, str) else shown
 
 
 def _parser(settings: BaseSettings) -> type[RobotParser] | None:
-    """ROBOTSTXT_PARSER; Scrapy's default for it is nobody's choice, so means ours."""
+    """ROBOTSTXT_PARSER, or ``None`` (our parser) if only Scrapy's default is set."""
     name = "ROBOTSTXT_PARSER"
     if (settings.getpriority(name) or 0) <= SETTINGS_PRIORITIES["default"]:
         return None
@@ -570,7 +569,7 @@ def _parser(settings: BaseSettings) -> type[RobotParser] | None:
 
 
 def _user_agent_header(settings: BaseSettings) -> str | None:
-    """The User-Agent of DEFAULT_REQUEST_HEADERS, which goes before all others."""
+    """The User-Agent of DEFAULT_REQUEST_HEADERS, which has precedence over all others."""
     for name, value in settings.getdict("DEFAULT_REQUEST_HEADERS").items():
         if name.lower() == "user-agent" and value:
             return str(value)

@@ -1,4 +1,4 @@
-"""Feeds of lines, put where Scrapy puts its feeds."""
+"""Feeds of lines in Scrapy's feed storages."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _PARAMETER = re.compile(r"%\((\w+)\)s")
-# User and password of a storage are nothing for a log.
+# User and password of a storage must not be logged.
 _USERINFO = re.compile(r"//[^/]*@")
 
 
 class Feed:
     """Lines for the storage of *spec*, which gets them when the feed is closed.
 
-    It is stored even if nothing was written. Where the storage fails, one line is logged, and
-    the crawl goes on without the feed. With *own_file*, each line is written at once; and a
-    file that is there already is left alone, and one with a number in its name begun.
+    It is stored even if it is empty. If the storage fails, one line is logged, and the crawl
+    continues without the feed. With *own_file*, each line is written at once, and a file that
+    exists is not changed: the new one gets a number in its name.
     """
 
     def __init__(self, crawler: Crawler, spec: FeedSpec, *, own_file: bool = False) -> None:
@@ -44,7 +44,7 @@ class Feed:
         self._uri = spec.uri
         self._own_file = own_file
         self._storage: FeedStorageProtocol | None = None
-        #: ``None`` while there is nothing to write to.
+        #: ``None`` while the feed is not open.
         self._file: IO[bytes] | None = None
         self._lines = 0
 
@@ -111,7 +111,7 @@ class Feed:
             return
 
     def _fail(self, error: Exception) -> None:
-        # Not closed: what it still holds cannot be written, and it may be stdout.
+        # Not closed: its buffer cannot be written, and it may be stdout.
         self._file = None
         self._log(
             logging.ERROR,

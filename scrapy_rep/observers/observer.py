@@ -1,4 +1,4 @@
-"""Who sees what a crawl learns and decides, without a say in it."""
+"""The interface of observers, which see policies and decisions but cannot change them."""
 
 from __future__ import annotations
 
@@ -39,13 +39,12 @@ class Exchange(NamedTuple):
 
 
 class Observer:
-    """Sees what a crawl learns and decides; by itself, it does nothing.
+    """Sees the policies and decisions of a crawl. The base class does nothing.
 
-    What it has to do at start and at end, it connects to Scrapy's signals.
+    For the start and the end of the crawl, it connects to Scrapy's signals.
     """
 
-    #: Whether it is also told of requests that are let through, which takes a verdict for
-    #: each of them. It must not change.
+    #: Whether it also sees admitted requests, which need a verdict each. It is constant.
     observes_allowed = False
 
     def on_answer(self, origin: Origin, exchange: Exchange) -> None:
@@ -65,41 +64,43 @@ class Observer:
         """
 
     def on_policy(self, policy: Policy, result: FetchResult | None, seconds: float) -> None:
-        """*policy* is new: by a fetch that took so many *seconds* and ended with *result*,
-        or from the store, where that is ``None``."""
+        """Called for each new *policy*.
+
+        It is from a fetch that took *seconds* and ended with *result*, or from the store if
+        *result* is ``None``.
+        """
 
     def on_decision(
         self, request: Request, policy: Policy | None, agents: Sequence[str], verdict: Verdict
     ) -> None:
-        """*verdict* is that of *policy* for *request*, made as *agents*.
+        """Called for each decision: the *verdict* of *policy* about *request* for *agents*.
 
-        Where a request is refused before there is a policy, because its URL has
-        no origin or the crawl is stopping, that is ``None``, and *agents* empty.
-        Scrapy may ask several times about what a spider asks for once: redirects
-        and retries are requests of their own.
+        If a request is refused before there is a policy, because its URL has no origin or the
+        crawl is stopping, *policy* is ``None`` and *agents* is empty. Redirects and retries are
+        separate requests.
         """
 
     def on_exempt(self, request: Request, why: str) -> None:
-        """*request* is let through without a look at any robots.txt, because of *why*.
+        """Called for a *request* that is admitted without a robots.txt, because of *why*.
 
-        Only those that observe what is allowed are told: the meta key
-        ``dont_obey_robotstxt``, or the value of a :class:`~scrapy_rep.Reason`.
+        *why* is ``dont_obey_robotstxt`` or the value of a :class:`~scrapy_rep.Reason`. Only
+        observers of admitted requests see it.
         """
 
 
 class Observers:
-    """All that watch one crawl. None of them can harm it: what one raises is logged, once."""
+    """The observers of one crawl. Their exceptions are logged once and do not affect the crawl."""
 
     def __init__(self, crawler: Crawler, observers: Iterable[Observer] = ()) -> None:
         self._crawler = crawler
         self._observers = tuple(observers)
         self._of_allowed = tuple(each for each in self._observers if each.observes_allowed)
         self._failed: set[Observer] = set()
-        #: Whether anybody is to be told of requests that are let through.
+        #: Whether any observer sees admitted requests.
         self.observe_allowed = bool(self._of_allowed)
 
     def on_answer(self, origin: Origin, exchange: Exchange) -> None:
-        """Tell all; see :meth:`Observer.on_answer`."""
+        """Call :meth:`Observer.on_answer` of all observers."""
         self._tell(self._observers, lambda each: each.on_answer(origin, exchange))
 
     def on_fetch(
@@ -110,22 +111,22 @@ class Observers:
         entry: CacheEntry,
         now: float,
     ) -> None:
-        """Tell all; see :meth:`Observer.on_fetch`."""
+        """Call :meth:`Observer.on_fetch` of all observers."""
         self._tell(self._observers, lambda each: each.on_fetch(result, access, known, entry, now))
 
     def on_policy(self, policy: Policy, result: FetchResult | None, seconds: float) -> None:
-        """Tell all; see :meth:`Observer.on_policy`."""
+        """Call :meth:`Observer.on_policy` of all observers."""
         self._tell(self._observers, lambda each: each.on_policy(policy, result, seconds))
 
     def on_decision(
         self, request: Request, policy: Policy | None, agents: Sequence[str], verdict: Verdict
     ) -> None:
-        """Tell those that it is for; see :meth:`Observer.on_decision`."""
+        """Call :meth:`Observer.on_decision` of the observers of such decisions."""
         told = self._of_allowed if verdict.allowed else self._observers
         self._tell(told, lambda each: each.on_decision(request, policy, agents, verdict))
 
     def on_exempt(self, request: Request, why: str) -> None:
-        """Tell those that it is for; see :meth:`Observer.on_exempt`."""
+        """Call :meth:`Observer.on_exempt` of the observers of admitted requests."""
         self._tell(self._of_allowed, lambda each: each.on_exempt(request, why))
 
     def _tell(self, observers: Iterable[Observer], call: Callable[[Observer], None]) -> None:

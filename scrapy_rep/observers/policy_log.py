@@ -1,4 +1,4 @@
-"""What a crawl logs and counts about the robots.txt files that it learns of."""
+"""Log lines and stats about robots.txt files: fetched, stored, parsed, unreachable."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# How an HTML page begins, where a robots.txt was asked for.
+# The start of an HTML page, which some servers send instead of a robots.txt.
 _HTML_STARTS = (b"<!doctype html", b"<html", b"<head")
 
 _COPY_IN_USE = "The cached robots.txt stays in use"
@@ -38,24 +38,21 @@ _REFUSED = {
 
 
 class PolicyLog:
-    """Sees how the policy cache of one crawl comes to its policies.
-
-    *clock* gives seconds since the epoch.
-    """
+    """The log lines and stats of the policy cache. *clock* returns seconds since the epoch."""
 
     def __init__(self, crawler: Crawler, settings: RepSettings, clock: Callable[[], float]) -> None:
         self._crawler = crawler
         self._settings = settings
         self._clock = clock
-        # Of a retry, it says when; what it says of a start is for lifetimes.
+        # Used for the time of a retry only, so the start does not matter.
         self._bounds = settings.bounds(started=0.0)
 
     def on_fetch(
         self, policy: Policy, before: CacheEntry | None, result: FetchResult, access: Access
     ) -> None:
-        """A fetch ended with *result*, which means *access*, and has led to *policy*.
+        """Called when a fetch ended with *result* and its *access*, and led to *policy*.
 
-        *before* is what was known when it began.
+        *before* is the cache entry at the start of the fetch.
         """
         entry = policy.entry
         was_confirmed = (
@@ -84,13 +81,13 @@ class PolicyLog:
         )
 
     def _consequence(self, policy: Policy) -> str:
-        """What an outage means for the pages of the origin."""
+        """The consequence of an outage for the pages of the origin."""
         if policy.access is Access.UNREACHABLE:
             return _REFUSED[self._settings.when_unreachable]
         return _GIVEN_UP if policy.copy is None else _COPY_IN_USE
 
     def on_stored(self, policy: Policy) -> None:
-        """The store knew *policy*, and nobody had to fetch."""
+        """Called when *policy* came from the store, without a fetch."""
         self._count("store_count", policy.origin)
         if policy.access is Access.UNREACHABLE and policy.origin.refuses:
             now = self._clock()
@@ -106,7 +103,7 @@ class PolicyLog:
             )
 
     def on_parsed(self, origin: Origin, result: FetchResult) -> None:
-        """The body of *result*, the robots.txt of *origin*, was read."""
+        """Called when the body of *result*, the robots.txt of *origin*, was parsed."""
         if result.cut or len(result.body) > self._settings.max_size:
             self._count("truncated_count", origin)
             self._log(
@@ -125,12 +122,12 @@ class PolicyLog:
             )
 
     def on_exception(self, origin: Origin, error: Exception) -> None:
-        """A fetch failed with *error*, which code outside of Scrapy raised: a bug, perhaps."""
+        """Called when a fetch failed with *error*, raised by code outside of Scrapy."""
         message = "The robots.txt request %(url)s raised an exception"
         self._log(logging.DEBUG, message, origin, error)
 
     def on_bug(self, origin: Origin) -> None:
-        """The exception that is being handled is a bug of ours."""
+        """Log the exception that is being handled as a bug in this package."""
         message = (
             "Cannot get the robots.txt of %(origin)s because of a bug in scrapy-rep. All its pages "
             "are refused until the next attempt. Please report this traceback."

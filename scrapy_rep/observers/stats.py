@@ -1,4 +1,4 @@
-"""Scrapy's stats, as the rest of the package counts in them."""
+"""Functions to write Scrapy's stats."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NOT_FOLLOWED = "robotstxt/page_rules/not_followed_count"
 
 
 def count(crawler: Crawler, key: str, number: int = 1) -> None:
-    """*number* more of *key*, such as ``robotstxt/forbidden``, in the stats of *crawler*."""
+    """Add *number* to *key*, such as ``robotstxt/forbidden``, in the stats of *crawler*."""
     # Every crawler has stats before it has components.
     assert crawler.stats is not None
     if number:
@@ -28,13 +28,13 @@ def add_seconds(crawler: Crawler, key: str, seconds: float) -> None:
 
 
 def highest(crawler: Crawler, key: str, value: float) -> None:
-    """Make *value* that of *key*, unless it is higher already."""
+    """Set *key* to *value* if that is higher than its current value."""
     assert crawler.stats is not None
     crawler.stats.max_value(key, value)
 
 
 def observe_duration(crawler: Crawler, key: str, seconds: float) -> None:
-    """One more of what *key* is about, in its stats for number, mean and longest."""
+    """Add a duration to the stats *key*/count, *key*/mean and *key*/max."""
     assert crawler.stats is not None
     number = crawler.stats.get_value(f"{key}/count", 0) + 1
     mean = crawler.stats.get_value(f"{key}/mean", 0.0)

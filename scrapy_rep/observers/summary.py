@@ -1,6 +1,6 @@
-"""What the robots.txt files of a crawl came to, logged when it ends.
+"""The summary of access results and refused requests, logged at the end of a crawl.
 
-However many origins a crawl asks for, this takes a bounded place in memory.
+Its memory is bounded, regardless of the number of origins.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# So many origins are named, those that refused most.
+# How many origins are listed.
 _TOP = 10
-# Up to so many, figures are exact.
+# The numbers are exact up to so many origins.
 _MAX_ORIGINS = 10_000
 _MAX_REFUSING = 2_000
-# Of one origin, so many lines are told apart: the first ones that refuse.
+# How many lines of one origin are counted separately: the first ones that refuse.
 _MAX_LINES = 20
 # Causes of failed fetches that are told apart.
 _MAX_CAUSES = 20
@@ -44,17 +44,17 @@ _MAX_SLOWEST = 3
 
 
 class Refusals:
-    """How often one origin refused, and by which lines; *count* is where it starts."""
+    """How often one origin refused, and by which lines; counting starts at *count*."""
 
     __slots__ = ("_lines", "count")
 
     def __init__(self, count: int) -> None:
         self.count = count
-        #: By line, or where none decided, by reason: a text that is safe to print, and a count.
+        #: By line, or by reason if no line decided: a text that is safe to print, and a count.
         self._lines: dict[int | Reason, tuple[str, int]] = {}
 
     def add(self, verdict: Verdict) -> None:
-        """One more."""
+        """Count one refusal."""
         self.count += 1
         rule = verdict.rule
         key = rule.line if rule else verdict.reason
@@ -68,25 +68,25 @@ class Refusals:
 
     @property
     def most_frequent(self) -> tuple[str, int]:
-        """What refused most often, a rule with its line or a reason, and how often."""
+        """The most frequent rule (with its line) or reason, and its count."""
         return max(self._lines.values(), key=itemgetter(1))
 
 
 class Summary(Observer):
     """The summary of one crawl.
 
-    The origins that refused most are found as *space-saving* does it (Metwally et
-    al., 2005), but half of the table goes at once, so that an addition takes
-    constant time. An origin that comes into a table that was once full starts
-    with the count of the most frequent one that went, because it may be that one. So
-    no origin that refused often is missing, and a count may be too high by that.
+    The origins with most refusals are found by the *space-saving* algorithm (Metwally et al.,
+    2005), but half of the table is removed at once, so that an addition takes constant time. A
+    new origin in a table that was once full starts with the count of the most frequent origin
+    that was removed, because it may be the same one. So no origin with many refusals is missing,
+    and a count may be too high by that number.
     """
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         #: The last access result of each origin, of the latest ones.
         self._latest: OrderedDict[Origin, Access] = OrderedDict()
-        #: And of the others, which count again if they come again.
+        #: The access results of the other origins. These count again if they come again.
         self._earlier: Counter[Access] = Counter()
         self._reasons: Counter[Reason] = Counter()
         #: Failed fetches, by their cause.
@@ -98,7 +98,7 @@ class Summary(Observer):
         crawler.signals.connect(self._log, signals.spider_closed)
 
     def on_policy(self, policy: Policy, result: FetchResult | None, seconds: float) -> None:
-        """Count the origin by what its robots.txt lets us do now."""
+        """Count the origin by its access result."""
         self._latest[policy.origin] = policy.access
         self._latest.move_to_end(policy.origin)
         if len(self._latest) > _MAX_ORIGINS:
@@ -136,7 +136,7 @@ class Summary(Observer):
         self._refusing = dict(ranked[:kept])
 
     def _ranked(self) -> list[tuple[Origin, Refusals]]:
-        """Those that refused most first."""
+        """The origins with most refusals first."""
         return sorted(self._refusing.items(), key=lambda item: item[1].count, reverse=True)
 
     def _log(self) -> None:
@@ -183,7 +183,7 @@ class Summary(Observer):
 
 
 def _counted(counts: Counter[Access] | Counter[Reason]) -> str:
-    """The sum of *counts* and, most frequent first, what it is made of."""
+    """The sum of *counts* and its parts, the most frequent first."""
     total = f"{sum(counts.values()):,}"
     of = ", ".join(f"{name.value} {number:,}" for name, number in counts.most_common())
     return f"{total} ({of})" if of else total

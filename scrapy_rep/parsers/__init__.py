@@ -1,1 +1,1 @@
-"""Who reads a robots.txt: our parser, external ones, and second opinions."""
+"""The parsers of robots.txt: ours, external parsers and shadow parsers."""

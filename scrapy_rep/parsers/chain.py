@@ -1,9 +1,8 @@
-"""From the body of a robots.txt to rules, with whatever parser can read it.
+"""The parser chain: turns the body of a robots.txt into rules.
 
-The parser that was chosen is asked first, then ``REP_FALLBACK_PARSER``, then,
-where somebody else's was chosen, ours. A parser that raises, when it reads or
-when it is asked later, hands over to the next; when none is left, the origin
-is refused: what cannot be read cannot allow anything.
+``ROBOTSTXT_PARSER`` is used first, then ``REP_FALLBACK_PARSER``, then our own parser. If a parser
+raises an exception, while it parses or later, the next one is used. If all parsers fail, the
+origin is refused: a file that cannot be read does not allow anything.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# What somebody who looks into a parser that failed has to know of the installation.
+# The packages whose versions a bug report about a parser needs.
 _VERSIONS = ("scrapy-rep", "Scrapy", "Protego")
 
 
@@ -58,24 +57,24 @@ class ParserChain:
         self.spellings = Wire(crawler.settings).spellings
         chosen = settings.parser or RepRobotParser
         candidates = (chosen, settings.fallback_parser, RepRobotParser)
-        #: In the order in which they are asked; a dict, as a set that keeps it.
+        #: In the order in which they are used; a dict is an ordered set.
         self.parsers = tuple(dict.fromkeys(parser for parser in candidates if parser))
         for parser in self.parsers:
             check_usable(parser, crawler, "ROBOTSTXT_PARSER or REP_FALLBACK_PARSER")
 
     def read(self, origin: Origin, result: FetchResult) -> CheckedRules:
-        """What the body of *result*, the robots.txt of *origin*, says. Never raises."""
+        """The rules in the body of *result*, the robots.txt of *origin*. It never raises."""
         return CheckedRules(self, origin, body_to_read(result, self._max_size))
 
 
 def body_to_read(result: FetchResult, max_size: int) -> bytes:
     """The bytes of *result* that are read, *max_size* at most."""
-    # Who fetched it may have read less of it than is read here.
+    # The crawl that fetched it may have a smaller REP_MAX_SIZE.
     return within_limit(result.body, min(max_size, len(result.body) - result.cut))
 
 
 def check_usable(parser: type[RobotParser], crawler: Crawler, setting: str) -> None:
-    """Refuse to start with a parser, of *setting*, that lacks something it needs."""
+    """Raise an error if *parser*, of *setting*, cannot be used, for example without its package."""
     if parser is RepRobotParser:
         return
     try:
@@ -87,9 +86,9 @@ def check_usable(parser: type[RobotParser], crawler: Crawler, setting: str) -> N
 
 
 class CheckedRules:
-    """The rules in *body*, which go on with the next parser's when those in use raise.
+    """The rules in *body*. If the parser in use raises an exception, the next one replaces it.
 
-    They allow a URL only if they allow every URL that it may be sent as: its spellings.
+    A URL is allowed only if all its spellings are allowed: the URLs that it may be sent as.
     """
 
     def __init__(self, chain: ParserChain, origin: Origin, body: bytes) -> None:
@@ -135,7 +134,7 @@ class CheckedRules:
 
     @cached_property
     def robots(self) -> RobotsTxt | None:
-        """The file as this package reads it, also for what are no rules; ``None`` if it cannot."""
+        """The file as our parser reads it, for example for directives; ``None`` if it fails."""
         try:
             return RobotsTxt.parse(self._body, self._chain.dialect, max_size=len(self._body))
         except Exception as error:
@@ -144,7 +143,7 @@ class CheckedRules:
 
     @property
     def robot_parser(self) -> RobotParser | None:
-        """The parser that is asked at present, for the ``robots_parsed`` signal."""
+        """The parser in use, for the ``robots_parsed`` signal."""
         if isinstance(self._rules, RobotsTxt):
             return RepRobotParser(self._rules)
         return self._rules.parser if isinstance(self._rules, ExternalRules) else None
@@ -152,7 +151,7 @@ class CheckedRules:
     # -- which parser ---------------------------------------------------------------
 
     def _next(self) -> Rules:
-        """The rules by the next parser that can read the body."""
+        """The rules from the next parser that can read the body."""
         for parser in self._parsers:
             self._parser = parser
             rules = self.robots if parser is RepRobotParser else self._read_with(parser)
@@ -174,7 +173,7 @@ class CheckedRules:
             return None
 
     def _hand_over(self, error: Exception, about: str, agents: Agents) -> None:
-        """Go on with the next parser. The last one raises nothing, so this ends."""
+        """Use the next parser. The last one never raises, so this ends."""
         names = agents if isinstance(agents, str) else ", ".join(agents)
         self._report_failure(self._parser, error, f"checking {about} for {names or EVERYONE}")
         self._rules = self._next()
@@ -231,5 +230,5 @@ def _version(distribution: str) -> str:
     try:
         return version(distribution)
     except PackageNotFoundError:
-        # What freezes programs may leave it out.
+        # Tools that freeze programs may leave out the metadata.
         return "unknown"

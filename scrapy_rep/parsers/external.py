@@ -1,9 +1,8 @@
-"""Parsers that are not ours: asked within bounds, and never trusted not to fail.
+"""External parsers, with a limit on the cost of a file.
 
-They read what strangers wrote, in the event loop. Protego 0.7.0 keeps a rule
-once for each user-agent line stacked above it, so that a robots.txt of 100 KiB
-holds the loop for ten seconds; nothing says that others have no such corner.
-So what a body would cost is estimated before it goes to any of them.
+They parse untrusted files in the event loop. Protego 0.7.0 stores a rule once for each user-agent
+line above it, so a robots.txt of 100 KiB can block the loop for ten seconds. Other parsers may
+have similar problems. So the cost of a body is estimated before an external parser gets it.
 """
 
 from __future__ import annotations
@@ -21,35 +20,34 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.robotstxt import RobotParser
 
-# In bytes read; a rule kept costs as much as reading 15. With Protego 0.7.0
-# the dearest bodies within the bound hold the loop for some 50 ms. Of the 2,793
-# files of the conformance corpus, 99 in 100 are within it.
+# One unit is the cost of reading one byte; storing a rule costs as much as reading 15 bytes. With
+# Protego 0.7.0, the most expensive bodies within the limit block the loop for about 50 ms. Of the
+# 2,793 files of the conformance corpus, 99 % are within the limit.
 MAX_COST = 100_000
 _COST_OF_RULE = 15
 _RULES = ("allow", "disallow")
 
 
 def too_costly(body: bytes) -> str | None:
-    """Why *body* must not go to a parser that is not ours; ``None`` where it may."""
+    """Why an external parser must not get *body*; ``None`` if it may."""
     if cost_of(body) <= MAX_COST:
         return None
     return f"its estimated parsing cost is above {MAX_COST:,}"
 
 
 def cost_of(body: bytes) -> int:
-    """What reading *body* costs at most; above :data:`MAX_COST`, only that it is.
+    """The highest cost of parsing *body*. Above :data:`MAX_COST`, the value is not exact.
 
-    Reads lines without understanding them: what is estimated must hold for
-    any parser, and for a body that our own has failed on.
+    It does not use our parser: the estimate must be valid for all parsers, and for a body on which
+    ours has failed.
     """
     cost = len(body)
     if cost > MAX_COST:
         return cost
     stacked = 0
     after_rule = False
-    # Decoded as Scrapy does it for its parsers: bytes that are not UTF-8 are
-    # gone before they look for lines and keys, and their lines end at form
-    # feeds and the like, too.
+    # Decoded as Scrapy does it for its parsers: bytes that are not UTF-8 are removed first, and
+    # lines also end at form feeds and similar characters.
     for whole_line in body.decode("utf-8-sig", "ignore").lower().splitlines():
         line = whole_line.partition("#")[0].strip()
         if line.startswith("user"):
@@ -59,10 +57,10 @@ def cost_of(body: bytes) -> int:
             after_rule = False
             cost += _COST_OF_RULE * agents
         elif line:
-            # Kept once for each agent; with "$" or an index page, in two forms.
+            # Stored once for each agent; with "$" or an index page, in two forms.
             forms = (1 + ("$" in line)) * (1 + ("/index.htm" in line))
             cost += _COST_OF_RULE * max(stacked, 1) * forms
-            # Only what ends a group for every parser.
+            # Only rules end a group for every parser.
             after_rule = after_rule or line.partition(":")[0].strip() in _RULES
         if cost > MAX_COST:
             break
@@ -73,7 +71,7 @@ class ExternalRules:
     """A :class:`~scrapy.robotstxt.RobotParser` behind :class:`~scrapy_rep.rep.policy.Rules`."""
 
     def __init__(self, parser: RobotParser, dialect: Dialect) -> None:
-        #: The parser that was asked to read the body.
+        #: The parser with the parsed body.
         self.parser = parser
         self._dialect = dialect
 
@@ -89,13 +87,13 @@ class ExternalRules:
         return self.verdict(url, agents).allowed
 
     def verdict(self, url: str, agents: Agents) -> Verdict:
-        """The same; such parsers name no rule and no line."""
+        """The answer of :meth:`allowed`. These parsers return neither a rule nor a line."""
         if is_robots_txt(url, self._dialect):
             return Verdict(True, Reason.ROBOTS_TXT_ITSELF)
         return Verdict(self.answer(url, agents), Reason.OTHER_PARSER)
 
     def answer(self, url: str, agents: Agents) -> bool:
-        """What the parser itself says, of the robots.txt's URL as well."""
+        """The answer of the parser itself, also for the URL of the robots.txt."""
         return bool(self.parser.allowed(url, _preferred(agents)))
 
 

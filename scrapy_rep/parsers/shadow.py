@@ -1,7 +1,7 @@
-"""Second opinions: what a robots.txt decides is also put to other parsers (``REP_COMPARE_WITH``).
+"""Shadow parsers: compares decisions with those of other parsers (``REP_COMPARE_WITH``).
 
-They get the bytes that decided, and change nothing. Those that are not ours are
-asked within bounds: see :mod:`scrapy_rep.parsers.external`.
+They get the same bytes, and do not affect the crawl. External parsers have limits: see
+:mod:`scrapy_rep.parsers.external`.
 """
 
 from __future__ import annotations
@@ -40,23 +40,23 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-# What other parsers make of files may take so much memory, in the unit of
-# cost_of(): with Protego, up to 15 bytes each. Some 1,400 files of 30 rules.
+# The most memory for parsed files, in the unit of cost_of(): with Protego, up to 15 bytes each.
+# That is enough for about 1,400 files of 30 rules.
 _ROOM = 2_000_000
 
-# Of so many origins and rules it is known that they were logged.
+# The most origins and rules that are remembered as logged.
 _MAX_REPORTED = 10_000
 
-# Files that cost more to read are not looked through for why parsers differ.
+# For files with a higher cost, the reason for a difference is not searched.
 _MOST_TO_CLASSIFY = 20_000
 
-# Where the file did not decide, there is nothing to have another opinion about.
+# Only decisions by the content of the file are compared.
 _BY_FILE = (Reason.NO_RULE, Reason.RULE, Reason.NO_GROUP, Reason.OTHER_PARSER)
 
-# What comes of putting a decision to a parser, and the last part of its stat. It is
-# stricter if it would refuse what is let through, looser if the other way round. It is an
-# error if it raises, now or when it read the file. It is skipped if it is not asked: the
-# request is not in the sample, or the file would cost too much.
+# The result of a comparison, and the last part of its stat. A parser is stricter if it refuses an
+# admitted request, looser if it allows a refused one. The result is an error if the parser raises
+# an exception. A comparison is skipped if the request is not in the sample or the file is too
+# expensive.
 Outcome = Literal["agree", "stricter", "looser", "error", "skipped"]
 
 
@@ -64,16 +64,16 @@ _ANSWER = {True: "allowed", False: "disallowed"}
 
 
 class _File(NamedTuple):
-    """What each parser makes of one robots.txt, or what comes of asking it; in their order."""
+    """One robots.txt as parsed by each parser, or the outcome without a parsed file."""
 
     read: tuple[RobotsTxt | ExternalRules | Outcome, ...]
     cost: int
 
 
 class ShadowParsers(Observer):
-    """The second opinions of one crawl.
+    """The shadow parsers of one crawl.
 
-    *recorder* is told of differences, for the report.
+    *recorder* gets the differences for the report.
     """
 
     observes_allowed = True
@@ -90,16 +90,16 @@ class ShadowParsers(Observer):
         self._recorder = recorder
         self._parsers = {global_object_name(parser): parser for parser in settings.compare_with}
         self._feed = JsonLinesFeed(crawler, feed) if feed else None
-        #: By what was fetched: its bytes, and whether they are cut.
+        #: By the body, and whether it is cut.
         self._files: OrderedDict[tuple[bytes, bool], _File] = OrderedDict()
         self._taken = 0
-        #: What was logged, with the class of the difference if it is one.
+        #: The differences and errors that were logged, with the class of a difference.
         self._reported: LocalCache[tuple[object, ...], str | None] = LocalCache(_MAX_REPORTED)
 
     def on_decision(
         self, request: Request, policy: Policy | None, agents: Sequence[str], verdict: Verdict
     ) -> None:
-        """Put the decision to all parsers, if *policy*'s robots.txt has made it."""
+        """Compare the decision with all parsers, if the content of the robots.txt decided."""
         if policy is None or policy.copy is None or verdict.reason not in _BY_FILE:
             return
         if not in_sample(request.url, self._settings.compare_sample):
@@ -130,8 +130,8 @@ class ShadowParsers(Observer):
     # -- files --------------------------------------------------------------------
 
     def _file(self, origin: Origin, result: FetchResult) -> _File:
-        """*result*, the robots.txt of *origin*, read by all parsers, once."""
-        # The hash of bytes is worked out once.
+        """*result*, the robots.txt of *origin*, parsed once by all parsers."""
+        # Python caches the hash of bytes.
         key = (result.body, result.cut)
         file = self._files.get(key)
         if file is not None:
@@ -161,7 +161,7 @@ class ShadowParsers(Observer):
     # -- what is reported -----------------------------------------------------------
 
     def _report(self, difference: Difference) -> None:
-        """Log *difference* if it is news, and write it to the feed and the report."""
+        """Log *difference* if it is new, and write it to the feed and the report."""
         decisive = difference.decisive
         # Not the rule itself: it may be long.
         rule = hash(decisive.rule)
@@ -182,16 +182,16 @@ class ShadowParsers(Observer):
             "url": printable(difference.url),
             "ours": difference.ours,
             "parser": difference.parser,
-            # Such a parser names no reason.
+            # External parsers return no reason.
             "theirs": _ANSWER[theirs.allowed] if theirs.reason is Reason.OTHER_PARSER else theirs,
         }
         extra = {"spider": self._crawler.spider}
         logger.info("%(url)s is %(ours)s. %(parser)s disagrees: %(theirs)s.", values, extra=extra)
 
     def _class_of(self, difference: Difference) -> str | None:
-        """On which known point of the standard the parsers differ, if it is one.
+        """The known point of the standard on which the parsers differ, if there is one.
 
-        Finding it takes to read the file some twenty times, so nobody looks in large ones.
+        The search parses the file about twenty times, so large files are left out.
         """
         decisive, policy = difference.decisive, difference.policy
         assert policy.copy is not None
@@ -200,7 +200,7 @@ class ShadowParsers(Observer):
             return None
         theirs = not decisive.allowed
         found = class_of_difference(body, difference.url, difference.agents, theirs, policy.dialect)
-        # It is written for the documentation.
+        # The text has the markup of the documentation.
         return None if found is None else found.replace("``", "")
 
     def _report_error(self, name: str, origin: Origin, error: Exception) -> None:
@@ -221,7 +221,7 @@ class ShadowParsers(Observer):
 
 
 class Difference(NamedTuple):
-    """A decision, *ours*, on which a *parser* has another opinion, *theirs*."""
+    """A decision, *ours*, that differs from the one of *parser*, *theirs*."""
 
     url: str
     agents: tuple[str, ...]
@@ -232,11 +232,11 @@ class Difference(NamedTuple):
 
     @property
     def decisive(self) -> Verdict:
-        """That of both verdicts which names a line: our parser's, whichever of the two it is."""
+        """The verdict of our parser, which has a line; it may be either of the two."""
         return self.theirs if self.theirs.rule else self.ours
 
     def disagreement(self, known_class: str | None) -> Disagreement:
-        """The same for the report, where everything has to be printable."""
+        """This difference for the report, with printable text."""
         return Disagreement(
             url=printable(self.url),
             parser=printable(self.parser),
@@ -264,9 +264,9 @@ class Difference(NamedTuple):
 
 
 def in_sample(url: str, share: float) -> bool:
-    """Whether *url* is in the sample of so large a *share*.
+    """Whether *url* is in a sample of the size *share*, from 0 to 1.
 
-    The URL alone decides, so that crawls can be compared with each other.
+    Only the URL decides, so the samples of several crawls are the same.
     """
     if share >= 1:
         return True
@@ -277,14 +277,13 @@ def in_sample(url: str, share: float) -> bool:
 def _opinion(
     read: RobotsTxt | ExternalRules, url: str, agents: Sequence[str], ours: Verdict
 ) -> Verdict | None:
-    """The verdict of the parser that *read* a file so, if it differs from *ours*.
+    """The verdict by *read*, the file of another parser, if it differs from *ours*.
 
-    Raises whatever that parser raises. Mostly they agree, and no verdict has to be made.
+    Exceptions of the parser are not caught. If both agree, no verdict is created.
     """
     if isinstance(read, RobotsTxt):
         return None if read.allowed(url, agents) is ours.allowed else read.verdict(url, agents)
-    # Not allowed(): that looks first whether the URL is that of the robots.txt, which takes as
-    # long as everything else here.
+    # Not allowed(), which first checks for the URL of the robots.txt. That would double the time.
     if read.answer(url, agents) is ours.allowed:
         return None
     return Verdict(not ours.allowed, Reason.OTHER_PARSER)

@@ -1,13 +1,12 @@
-"""The URLs that servers receive, where download handlers rewrite the URL of a request.
+"""The URLs that servers receive if a download handler rewrites the URL of a request.
 
-Here may live: which URLs a handler can rewrite, and what it makes of them. Here may
-not live: what the rules say about them (:mod:`scrapy_rep.parsers.chain`).
+:mod:`scrapy_rep.parsers.chain` compares them with the rules.
 
 RFC 9309 §2.2.2: "To evaluate if access to a URI is allowed, a crawler MUST match the
-paths in "allow" and "disallow" rules against the URI." Scrapy's default handler asks for
-``/secret`` where the URL of the request ends with ``/secret;``, so the rules for both
-count. Each handler's own URL library says what it sends: a copy of its code would be
-wrong with the next version of the library.
+paths in "allow" and "disallow" rules against the URI." Scrapy's default handler requests
+``/secret`` if the URL of the request ends with ``/secret;``, so the rules for both count. The URL
+library of each handler computes its URLs here too: a copy of its code could be wrong with the
+next version of the library.
 """
 
 from __future__ import annotations
@@ -32,19 +31,19 @@ _SITE = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)://[^/?#]*")
 _REWRITTEN_PERCENT = re.compile(
     r"%(?:2[1689ABCFabcf]|3[ABDFabdf]|40|(?![0-9A-Fa-f][0-9A-Fa-f]))", re.ASCII
 )
-# Everything that is not the same raw and encoded, and what begins a fragment. Not a
-# backslash: in a URL it is a slash to whoever reads it, on the wire it is not.
+# Characters that must be encoded, and the start of a fragment. Without the backslash: clients read
+# it as a slash in a URL, but not in a request target.
 _UNSAFE = re.compile(r"[^!-~]|#")
-# An empty query, and what is not part of a URL at its end.
+# An empty query, and characters that are removed from the end of a URL.
 _ODD_ENDS = "?" + "".join(map(chr, range(0x21)))
 # Where the path begins at the earliest: "//" before it is not part of the path.
 _EARLIEST_PATH = len("https://")
 
 
 def is_rewritten(url: str) -> bool:
-    """Whether a download handler may send *url* as another URL; ``True`` also in doubt.
+    """Whether a download handler may send *url* as another URL; ``True`` if that is uncertain.
 
-    A crawl asks this for each request that is allowed, so it is cheap for most URLs.
+    It is called for each allowed request, so it is fast for most URLs.
 
     >>> [is_rewritten(f"https://a.example{rest}") for rest in ("/a?b=c", "/a%20b", "/a%C3%A9")]
     [False, False, False]
@@ -72,10 +71,9 @@ class Wire:
         self._targets: dict[str, tuple[_Targets, ...]] = {}
 
     def spellings(self, url: str) -> tuple[str, ...]:
-        """The URLs, other than *url*, that a request for *url* may be sent as.
+        """The other URLs that a request for *url* may be sent as, in printable ASCII.
 
-        They are printable ASCII. Where the handler is not one of Scrapy's, they are those
-        of all handlers of Scrapy.
+        For a handler that is not one of Scrapy's, they are the URLs of all Scrapy's handlers.
         """
         if not is_rewritten(url):
             return ()
@@ -86,7 +84,7 @@ class Wire:
         if scheme not in self._targets:
             self._targets[scheme] = self._targets_of(scheme)
         targets = chain.from_iterable(sent_targets(each, url) for each in self._targets[scheme])
-        # dict, as a set that keeps the order
+        # A dict is an ordered set.
         urls = dict.fromkeys(chain.from_iterable(map(url_paths, targets)))
         return tuple(each for path in urls if (each := f"{site.group()}{path}") != url)
 
@@ -104,7 +102,7 @@ _Targets = Callable[[str], Iterator[str]]
 
 
 def sent_targets(targets: _Targets, url: str) -> tuple[str, ...]:
-    """*targets* of *url*; none where the handler could not send it or is not installed."""
+    """The *targets* of *url*; none if the handler cannot send it or is not installed."""
     try:
         return tuple(targets(url))
     except (ValueError, TypeError, ImportError):
@@ -112,7 +110,7 @@ def sent_targets(targets: _Targets, url: str) -> tuple[str, ...]:
 
 
 def url_paths(target: str) -> tuple[str, ...]:
-    """The path of a URL that is compared as *target*, which may begin with no slash."""
+    """The forms of *target* as the path of a URL. *target* may lack the first slash."""
     path = target if target.startswith("/") else f"/{target}"
     raw = _UNSAFE.sub(lambda found: quote(found.group(), errors="surrogatepass"), path)
     return tuple(dict.fromkeys((raw, raw.replace("\\", "%5C"))))
@@ -126,7 +124,7 @@ def _http11(url: str) -> Iterator[str]:
 
 
 def _http2(url: str) -> Iterator[str]:
-    # It forgets the parameters of the last segment.
+    # It drops the parameters of the last segment.
     parsed = urlparse(url)
     yield f"{parsed.path}?{parsed.query}" if parsed.query else parsed.path
 
@@ -139,7 +137,7 @@ def _httpx(url: str) -> Iterator[str]:
     try:
         yield httpx.URL(url).raw_path.decode("ascii")
     except httpx.InvalidURL:
-        # It is not sent at all.
+        # The handler cannot send it.
         return
 
 
@@ -151,7 +149,7 @@ def _aiohttp(url: str) -> Iterator[str]:
     yield URL(url, encoded=True).raw_path_qs
 
 
-#: Of each handler of Scrapy for HTTP.
+#: The request targets of each HTTP handler of Scrapy.
 TARGETS: dict[str, _Targets] = {
     f"{_HANDLERS}.http11.HTTP11DownloadHandler": _http11,
     f"{_HANDLERS}.http2.H2DownloadHandler": _http2,

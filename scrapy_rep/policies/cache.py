@@ -64,8 +64,8 @@ def steady(clock: Callable[[], float] = time.time) -> Callable[[], float]:
 
     def now() -> float:
         # Called for every request: max() would double its time.
-        time, least = clock(), offset + monotonic()
-        return time if time > least else least  # noqa: FURB136
+        current, least = clock(), offset + monotonic()
+        return current if current > least else least  # noqa: FURB136
 
     return now
 

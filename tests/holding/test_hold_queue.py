@@ -470,7 +470,7 @@ async def test_waits_that_are_over_are_not_told(
     await crawl.loop.step(9.5)
     assert caplog.messages == []
     await crawl.loop.step(1)
-    assert "their turn: 1 (origins: 1; longest: 10 s, http://other.example)" in caplog.text
+    assert "a delay: 1 (origins: 1; longest: 10 s, http://other.example)" in caplog.text
 
 
 # -- steps of the loop --------------------------------------------------------------------

@@ -1,7 +1,4 @@
-"""Which rules of a group have no effect, as far as the group alone proves it.
-
-Here may not live: which rule decides about a path (:mod:`.matching`).
-"""
+"""Finds rules that have no effect within their group."""
 
 from __future__ import annotations
 
@@ -25,16 +22,16 @@ class Redundancy(Enum):
 
     #: No path matches its pattern.
     NEVER_MATCHES = "never-matches"
-    #: An earlier line says the same.
+    #: Another line is the same rule.
     DUPLICATE = "duplicate"
-    #: Where it matches, a rule that says the opposite always decides.
+    #: Wherever it matches, a rule with the opposite answer decides.
     SHADOWED = "shadowed"
-    #: Where it matches, another rule would decide the same.
+    #: Wherever it matches, another rule gives the same answer.
     REDUNDANT = "redundant"
 
 
 class RedundantRule(NamedTuple):
-    """The rule at *line* has no effect; *because* is the line of the rule to blame, or 0."""
+    """The rule at *line* has no effect; *because* is the line of the cause, or 0."""
 
     line: int
     why: Redundancy
@@ -42,9 +39,10 @@ class RedundantRule(NamedTuple):
 
 
 class _Rule(NamedTuple):
-    """A rule. All that it matches begins with *start*; if not *special*, it matches all that does.
+    """A rule. All paths that it matches begin with *start*.
 
-    Of the rules that match, the one with the greatest *rank* decides.
+    If it is not *special*, it matches all paths that begin with *start*. Of the rules that match,
+    the one with the greatest *rank* decides.
     """
 
     start: str
@@ -57,20 +55,20 @@ class _Rule(NamedTuple):
 
 
 def redundant_rules(group: Group, dialect: Dialect, alone: bool) -> Iterator[RedundantRule]:
-    """The rules of *group* that have no effect, where this can be proven.
+    """The rules of *group* that certainly have no effect.
 
-    *alone* is whether no other group names an agent of this one. Found are:
+    *alone* says that no other group has an agent of this one. These rules are found:
 
-    - a pattern that matches no path, because paths do not start so, or because it has a
-      ``/../``, which is resolved in URLs;
-    - of patterns that match the same paths (``/a``, ``/a*``), all but the one that decides;
-    - a rule that matches only what another one matches that always decides and has wildcards
-      at its end only: a longer one, or an earlier one in dialects in which the first decides;
-    - a rule that matches only what a shorter one of its type matches, if no rule of the other
-      type has a length in between.
+    - a pattern that matches no path, because it has another start than all paths, or because it
+      contains ``/../``, which is resolved in URLs;
+    - of patterns that match the same paths (``/a``, ``/a*``), all except the one that decides;
+    - a rule whose paths are all matched by another rule that always decides and has wildcards
+      only at its end: a longer one, or an earlier one in dialects where the first match decides;
+    - a rule whose paths are all matched by a shorter rule of the same type, if no rule of the
+      other type has a length in between.
 
-    Not found are the effects of several rules together, and those of patterns with ``*`` in the
-    middle. Rules without a value are left out.
+    Combinations of several rules, and patterns with ``*`` in the middle as causes, are not
+    examined. Rules without a value are ignored.
     """
     rules: list[_Rule] = []
     patterns = canonical_patterns([value for _, _, value in group.rules], dialect)
@@ -94,13 +92,13 @@ def _can_match(pattern: str, dialect: Dialect) -> bool:
     # Every path starts with "/".
     if not pattern.startswith(("/", "*") if dialect.wildcards else "/"):
         return False
-    # RFC 3986 §5.2.4: in the path of a URL, these are gone.
+    # RFC 3986 §5.2.4: these are removed from the path of a URL.
     resolved = dialect.path_form is not PathForm.VERBATIM
     return not (resolved and _DOT_SEGMENT.search(_start(pattern, dialect).partition("?")[0]))
 
 
 def _start(pattern: str, dialect: Dialect) -> str:
-    """The start of all that *pattern* matches."""
+    """The start of all paths that *pattern* matches."""
     if not dialect.wildcards:
         return pattern
     start, star, _ = pattern.partition("*")
@@ -126,7 +124,7 @@ def _has_index_page(rule: _Rule, dialect: Dialect) -> bool:
 
 
 def _losers(rules: list[_Rule], winners: list[_Rule], dialect: Dialect) -> Iterator[RedundantRule]:
-    """Those of *rules* that match the same as another one, which wins; adds others to *winners*."""
+    """The *rules* that match the same paths as a winning rule. Adds the others to *winners*."""
     best: dict[str, _Rule] = {}
     for rule in rules:
         found = best.setdefault(_same_paths(rule), rule)
@@ -143,8 +141,8 @@ def _losers(rules: list[_Rule], winners: list[_Rule], dialect: Dialect) -> Itera
 
 
 def _same_paths(rule: _Rule) -> str:
-    """The same for patterns that match the same."""
-    # "*" is in no start, and anything with "*" or an anchor is special.
+    """A key that is equal for patterns that match the same paths."""
+    # A start does not contain "*", and patterns with "*" or an anchor are special.
     return rule.pattern if rule.special else rule.start + "*"
 
 
@@ -156,11 +154,11 @@ def _useless(rule: _Rule, winner: _Rule) -> RedundantRule:
 def _below_others(
     rules: list[_Rule], opponents: list[_Rule], dialect: Dialect, alone: bool
 ) -> Iterator[RedundantRule]:
-    """Those of *rules* that match only what one of them without *special* matches."""
+    """The *rules* whose paths are all matched by another rule that is not special."""
     longest = dialect.precedence is Precedence.LONGEST
     lengths = _lengths(opponents, dialect) if alone and longest else None
-    # The starts that the start of the rule begins with, the longest one last; and of the rules
-    # that match all that begins with one, the highest of each type.
+    # The starts that the start of the rule begins with, the longest one last, each with the
+    # highest rule of each type that matches all paths with this start.
     above: list[tuple[str, dict[bool, _Rule]]] = [("", {})]
     for rule in sorted(rules):
         while not rule.start.startswith(above[-1][0]):
@@ -189,7 +187,7 @@ def _lengths(rules: list[_Rule], dialect: Dialect) -> dict[bool, list[int]]:
 
 
 def _none_between(shorter: _Rule, longer: _Rule, lengths: dict[bool, list[int]]) -> bool:
-    """Whether no pattern of the other type is as long as one of these, or in between."""
+    """Whether no pattern of the other type has the length of one of these, or one in between."""
     others = lengths[not longer.allow]
     first = bisect_left(others, len(shorter.pattern))
     return first == bisect_right(others, len(longer.pattern))

@@ -1,14 +1,12 @@
 """Product tokens: in user-agent lines, in User-Agent headers, and in settings.
 
-Here may not live: which group is chosen (:mod:`.groups`).
-
 RFC 9309 §2.2.1::
 
     product-token = identifier / "*"
     identifier    = 1*(%x2D / %x41-5A / %x5F / %x61-7A)
 
-Digits are kept beside that grammar: ``MJ12bot`` is the third most named agent
-in the wild.
+Unlike that grammar, tokens may contain digits here: ``MJ12bot`` is the third most frequent agent
+in real files.
 """
 
 from __future__ import annotations
@@ -21,7 +19,7 @@ from typing import NamedTuple
 
 from ..dialects import Dialect, Naming
 
-#: The name of the group for every crawler that no other group names.
+#: The name of the group for all crawlers without their own group.
 EVERYONE = "*"
 
 #: One product token, or several in order of preference.
@@ -30,7 +28,7 @@ Agents = str | Sequence[str]
 _TOKEN = re.compile(r"[A-Za-z0-9_-]+")
 _TOKEN_BYTES = re.compile(rb"[A-Za-z0-9_-]+")
 _TOKEN_BYTES_NO_DIGITS = re.compile(rb"[A-Za-z_-]+")
-# Leniency of the reference library: "* something" is everyone, too.
+# Leniency of the reference library: "* something" means "*".
 _EVERYONE_VALUE = re.compile(rb"\*(?:[ \t\n\v\f\r].*)?", re.DOTALL)
 # A crawler that looks like a browser has its name in a comment, RFC 9309 §2.2.1:
 #   User-Agent: Mozilla/5.0 (compatible; ExampleBot/0.1; https://www.example.com/bot.html)
@@ -49,10 +47,10 @@ class AgentLine(NamedTuple):
 
 
 def group_name(value: bytes, dialect: Dialect) -> str:
-    """The name in the *value* of a user-agent line, as written; ``*`` for everyone.
+    """The name in the *value* of a user-agent line, as written; it can be ``*`` or empty.
 
-    In most dialects that is a product token, which ends at the first byte that a token cannot
-    contain (``googlebot/1.2`` names ``googlebot``). It can be empty.
+    In most dialects it is a product token, which ends at the first byte that a token cannot
+    contain (``googlebot/1.2`` names ``googlebot``).
     """
     if dialect.naming is not Naming.TOKEN:
         # Not "backslashreplace", which adds letters.
@@ -65,9 +63,9 @@ def group_name(value: bytes, dialect: Dialect) -> str:
 
 
 def names_among(name: str, agents: Collection[str], dialect: Dialect) -> list[str]:
-    """Those of *agents* that *name*, of :func:`group_name`, names.
+    """The *agents* that are named by *name*, a result of :func:`group_name`.
 
-    *agents* are of :func:`preferences`, or :data:`EVERYONE`.
+    *agents* are a result of :func:`preferences`, or :data:`EVERYONE`.
     """
     if not name:
         return [""] if dialect.empty_names and "" in agents else []
@@ -78,7 +76,7 @@ def names_among(name: str, agents: Collection[str], dialect: Dialect) -> list[st
 
 
 def lowered(name: str) -> str:
-    """*name* with the letters of ASCII in lower case, as tokens are ASCII (RFC 9309 §2.2.1)."""
+    """*name* with ASCII letters in lower case, because tokens are ASCII (RFC 9309 §2.2.1)."""
     # In Unicode, "k" is also the lower case of the Kelvin sign.
     return name.lower() if name.isascii() else name.translate(_LOWER_CASE)
 
@@ -90,7 +88,7 @@ def preferences(agents: Agents) -> tuple[str, ...]:
 
 
 def check_token(token: object) -> str:
-    """*token*, if a group can name it; :exc:`ValueError` says what is wrong with it otherwise."""
+    """Return *token*, or raise a :exc:`ValueError` with the problem if it is invalid."""
     if not isinstance(token, str):
         raise ValueError(f"{token!r} is not a valid product token: it is not a string")
     if not _TOKEN.fullmatch(token):
@@ -105,8 +103,8 @@ def check_token(token: object) -> str:
 def token_of_user_agent(header: str) -> str | None:
     """The product token in a User-Agent header, ``None`` if it does not name a crawler.
 
-    It is the first product (``ExampleBot/1.0 (+https://…)``), or after the ``Mozilla`` of browsers,
-    the word after ``compatible;``.
+    It is the first product (``ExampleBot/1.0 (+https://…)``), or if that is ``Mozilla``, the word
+    after ``compatible;``.
 
     >>> token_of_user_agent("ExampleBot/0.1 (+https://www.example.com/bot.html)")
     'ExampleBot'

@@ -1,6 +1,4 @@
-"""Records to groups: where a group begins and ends, and which groups are about us.
-
-Here may not live: what their rules decide (:mod:`.matching`).
+"""Records to groups: where a group begins and ends, and which groups apply to us.
 
 RFC 9309 §2.1: a group is "one or more user-agent lines that are followed by
 one or more rules. The group is terminated by a user-agent line or end of
@@ -29,29 +27,29 @@ class Group(NamedTuple):
 
     #: The names, as written, and the lines of the user-agent lines.
     agents: list[tuple[str, int]]
-    #: How many of them stand above an other record that stands above the last one.
+    #: How many of them are above another record that is above the last one.
     interrupted: int
     rules: list[Record]
-    #: The requested agents that the group is about.
+    #: The requested agents that the group applies to.
     names: set[str]
 
 
 class OurGroup(NamedTuple):
-    """How a group is about us."""
+    """A group that applies to us."""
 
     #: The user-agent lines that name us.
     agents: tuple[AgentLine, ...]
-    #: The line of its last rule; 0 where it has none.
+    #: The line of its last rule; 0 if it has none.
     last_line: int
-    #: Whether all user-agent lines that name us stand above an other record, which does not
-    #: end the group, and a user-agent line that names others below it.
+    #: Whether all user-agent lines that name us are above another record, which does not end the
+    #: group, with user-agent lines for other crawlers below it.
     merged: bool
 
 
 def groups_about(body: bytes, dialect: Dialect, agents: Sequence[str]) -> tuple[str, list[Group]]:
-    """The groups of the first of *agents* that has any, else everyone's; and whose they are.
+    """The first of *agents* that has groups, else ``*``; and its groups.
 
-    *agents* are those of :func:`~scrapy_rep.rep.parsing.agents.preferences`. RFC 9309
+    *agents* are a result of :func:`~scrapy_rep.rep.parsing.agents.preferences`. RFC 9309
     §2.2.1: "If there is more than one group matching the user-agent, the
     matching groups' rules MUST be combined into one group", and "If no
     matching group exists, crawlers MUST obey the group with a user-agent line
@@ -66,14 +64,14 @@ def all_groups(body: bytes, dialect: Dialect, agents: Sequence[str] = ()) -> lis
 
 
 def groups_among(groups: list[Group], agents: Sequence[str]) -> tuple[str, list[Group]]:
-    """What :func:`groups_about` returns, from *groups* that were read for these *agents*."""
+    """The result of :func:`groups_about`, from *groups* that were read for these *agents*."""
     named = set().union(*(group.names for group in groups))
     agent = next((agent for agent in agents if agent in named), EVERYONE)
     return agent, [group for group in groups if agent in group.names]
 
 
 def our_group(group: Group, agent: str, dialect: Dialect) -> OurGroup:
-    """How *group* is about *agent*, which is one of its names."""
+    """*group* as it applies to *agent*, which is one of its names."""
     ours = [i for i, (name, _) in enumerate(group.agents) if names_among(name, (agent,), dialect)]
     return OurGroup(
         agents=tuple(AgentLine(*group.agents[index]) for index in ours),
@@ -85,15 +83,15 @@ def our_group(group: Group, agent: str, dialect: Dialect) -> OurGroup:
 def _read_groups(
     body: bytes, dialect: Dialect, requested: Sequence[str], *, every: bool
 ) -> list[Group]:
-    """The groups of *body* about one of the agents *requested* or everyone, or *every* group."""
+    """The groups of *body* for the agents *requested* and ``*``, or *every* group."""
     wanted = {*requested, EVERYONE}
     groups: list[Group] = []
     agents: list[tuple[str, int]] = []
     names: set[str] = set()
     interrupted = 0
-    # Whether the group has ended, and whether other records stand at its end.
+    # Whether the group has ended, and whether other records are at its end.
     ended = others = False
-    # How most sections go on. Of a group that is not about us, no more need be read.
+    # The start of most sections. The rest of a group that does not apply to us is not read.
     rule_starts = (b"disallow:", b"allow:") if dialect.allow_lines else (b"disallow:",)
     for number, value, text in read_sections(body, dialect):
         if ended:

@@ -1,8 +1,8 @@
 """Bytes to records: byte order mark, line ends, comments, keys, sizes.
 
-Here may live: everything that turns the bytes of a file into ``key: value`` records with line
-numbers, and every leniency on the way. Here may not live: groups of records (:mod:`.groups`),
-and the values of records that are not rules (:mod:`.records`). The grammar (RFC 9309 §2.2)::
+It turns the bytes of a file into ``key: value`` records with line numbers, with all leniencies.
+:mod:`.groups` makes groups of records, and :mod:`.records` parses the values of records that are
+not rules. The grammar (RFC 9309 §2.2)::
 
     NL            = %x0D / %x0A / %x0D.0A
     comment       = "#" *(UTF8-char-noctl / WS / "#")
@@ -34,12 +34,12 @@ _TWO_WORDS = re.compile(rb"([^ \t]+)[ \t]+([^ \t]+)")
 
 
 class Field(Enum):
-    """What a record is about."""
+    """The kind of a record, by its key."""
 
     USER_AGENT = "user-agent"
     ALLOW = "allow"
     DISALLOW = "disallow"
-    # Not of the standard; see records.py.
+    # Not in the standard; see records.py.
     SITEMAP = "sitemap"
     CRAWL_DELAY = "crawl-delay"
     REQUEST_RATE = "request-rate"
@@ -120,15 +120,15 @@ class Line(NamedTuple):
 def read_records(body: bytes, dialect: Dialect) -> list[Record]:
     """The records of *body*, the bytes of a robots.txt, in file order. It never raises.
 
-    Of the lines without a key, it has only blank ones that end a group in *dialect*.
+    Lines without a key are left out, except blank lines that end a group in *dialect*.
     """
     return records_of(text_of(body, dialect), 1, dialect)
 
 
 def may_have(body: bytes, dialect: Dialect, fields: Collection[Field]) -> bool:
-    """Whether *body* may have records of *fields*, of which no misspelling is accepted.
+    """Whether *body* may have records of *fields*, which have no accepted misspellings.
 
-    A fast check for files that have none: it looks for their keys anywhere.
+    This is a fast check for files without them: it searches their keys anywhere in the text.
     """
     text = text_of(body, dialect).lower()
     return any(field.value.encode() in text for field in fields)
@@ -137,8 +137,8 @@ def may_have(body: bytes, dialect: Dialect, fields: Collection[Field]) -> bool:
 def read_sections(body: bytes, dialect: Dialect) -> Iterator[tuple[int, bytes, bytes]]:
     """The sections of *body*, the bytes of a robots.txt, in file order.
 
-    A section is the number and value of a user-agent line, and the text of the lines from
-    there to the next one. So groups about others need not be read.
+    A section is the number and value of a user-agent line, and the text from there to the next
+    one. So the groups of other crawlers are not parsed.
     """
     text = text_of(body, dialect)
     # Every spelling of the key has this word.
@@ -182,7 +182,7 @@ class Lines:
     __slots__ = ("_starts", "_text")
 
     def __init__(self, body: bytes, dialect: Dialect) -> None:
-        # In most cases, this is the body itself, and needs no more memory.
+        # This is usually the body itself, without additional memory.
         self._text = text_of(body, dialect)
         lengths = map(len, self._text.splitlines(keepends=True))
         self._starts = array("I", accumulate(lengths, initial=0))
@@ -192,7 +192,7 @@ class Lines:
 
 
 def text_of(body: bytes, dialect: Dialect) -> bytes:
-    """What *dialect* reads of *body*, with LF as the end of all lines."""
+    """The text that *dialect* reads from *body*, with LF as the end of all lines."""
     text = _without_mark(body, dialect)
     if b"\r" in text:
         text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
@@ -204,9 +204,9 @@ def text_of(body: bytes, dialect: Dialect) -> bytes:
 
 
 def records_of(text: bytes, number: int, dialect: Dialect) -> list[Record]:
-    """The records of *text*, whole lines, the first of which has *number*.
+    """The records of *text*, which consists of whole lines; the first has *number*.
 
-    To load a file takes as long as this. So runs of Disallow lines are read at once.
+    This takes most of the time of loading a file, so runs of Disallow lines are read at once.
     """
     records: list[Record] = []
     done = 0
@@ -243,7 +243,7 @@ def _each_record(text: bytes, number: int, dialect: Dialect) -> list[Record]:
 
 
 def read_line(line: bytes, dialect: Dialect) -> Line | None:
-    """What *line* of :func:`split_lines` is read as, ``None`` where it has no key."""
+    """Parse *line*, a result of :func:`split_lines`; ``None`` if it has no key."""
     line = line.partition(b"#")[0].strip(WHITE_SPACE)
     if not line:
         return None
@@ -279,10 +279,10 @@ _ANY_KEY = re.compile(
 
 
 def utf16_of(body: bytes) -> str:
-    """The encoding of *body* if it is in UTF-16, "" if it is not.
+    """The encoding of *body* if it is UTF-16, else "".
 
-    That takes a byte order mark, and a line that begins with a key when it is read so: some
-    files in other encodings begin with a mark, too.
+    UTF-16 needs a byte order mark and, when decoded, a line that begins with a key: some files in
+    other encodings begin with a mark too.
     """
     if not body.startswith(UTF16_MARKS):
         return ""
@@ -291,15 +291,14 @@ def utf16_of(body: bytes) -> str:
 
 
 def is_typo(key: bytes) -> bool:
-    """Whether *key* is a misspelling that is forgiven."""
+    """Whether *key* is an accepted misspelling."""
     return key.lower() in _TYPOS
 
 
 def within_limit(body: bytes, max_size: int) -> bytes:
-    """The first *max_size* bytes (RFC 9309 §2.5), without the line that the cut falls into.
+    """The first *max_size* bytes (RFC 9309 §2.5) without an incomplete last line.
 
-    Half a pattern is another pattern: ``/private`` cut to ``/`` would refuse
-    a whole site.
+    A part of a pattern is another pattern: ``/private`` cut to ``/`` would refuse a whole site.
     """
     if len(body) <= max_size:
         return body
@@ -313,21 +312,21 @@ def within_limit(body: bytes, max_size: int) -> bytes:
 
 
 def _end_of_last(character: bytes, body: bytes, end: int) -> int:
-    """Where the last *character*, of two bytes, before *end* ends; 0 where there is none."""
+    """The end of the last two-byte *character* before *end*; 0 if there is none."""
     found = body.rfind(character, 0, end)
-    # Not where it is half of one character and half of the next.
+    # Skip matches that are half of one character and half of the next.
     while found >= 0 and found % 2:
         found = body.rfind(character, 0, found + 1)
     return found + 2 if found >= 0 else 0
 
 
 def _without_mark(body: bytes, dialect: Dialect) -> bytes:
-    """*body* as UTF-8 (or whatever it is) without a byte order mark."""
+    """*body* without a byte order mark; UTF-16 becomes UTF-8, other encodings stay."""
     if dialect.utf16 and body.startswith(UTF16_MARKS):
         encoding = utf16_of(body)
-        # A mark before text that is not in UTF-16 is skipped, or the first line would be lost.
+        # If the text is not UTF-16, only the mark is skipped, to keep the first line.
         return body[2:].decode(encoding, "replace").encode() if encoding else body[2:]
-    # Leniency of the reference library: part of a mark is skipped as well.
+    # Leniency of the reference library: an incomplete mark is skipped too.
     for length in (3, 2, 1):
         if body.startswith(codecs.BOM_UTF8[:length]):
             return body[length:]

@@ -1,7 +1,5 @@
 """Records that are not rules: their values, and the user-agent lines that they belong to.
 
-Here may not live: anything that decides whether a URL may be accessed.
-
 RFC 9309 §2.2.4: "Crawlers MAY interpret other records that are not part of the
 robots.txt protocol", which "MUST NOT interfere with the parsing of explicitly
 defined records".
@@ -23,7 +21,7 @@ from .urls import InvalidURL, Origin
 
 #: The fields of other records.
 OTHER_FIELDS = frozenset(Field) - REP_FIELDS - {Field.BLANK}
-#: Those about the whole site. The others but unknown ones are about the crawlers of their group.
+#: Fields that apply to the whole site. Other known fields apply to the crawlers of their group.
 FILE_WIDE_FIELDS = frozenset({Field.SITEMAP, Field.HOST, Field.CLEAN_PARAM, Field.LICENSE})
 
 _DAY_MINUTES = 24 * 60
@@ -49,7 +47,7 @@ class TimeWindow:
         return (minute_of_day - self.start) % _DAY_MINUTES < length
 
     def seconds_until_open(self, second_of_day: float) -> float:
-        """How long after *second_of_day*, ``time.time() % 86400``, it opens; 0 if it is open."""
+        """Seconds from *second_of_day*, ``time.time() % 86400``, until it opens; 0 if open."""
         if self.contains(second_of_day / 60):
             return 0.0
         return float((self.start * 60 - second_of_day) % (_DAY_MINUTES * 60))
@@ -61,7 +59,7 @@ class TimeWindow:
 
 @dataclass(frozen=True, slots=True)
 class RequestRate:
-    """At most *requests* in any *seconds*, in *window* only if there is one."""
+    """At most *requests* in any *seconds*; if *window* is set, only during that time."""
 
     requests: int
     seconds: float
@@ -75,9 +73,9 @@ class RequestRate:
 
 @dataclass(frozen=True, slots=True)
 class CleanParam:
-    """*params* of a query change nothing on pages whose path begins with *path*.
+    """The query parameters *params* do not change pages whose path begins with *path*.
 
-    *path* may contain ``*``; ``None`` is every path.
+    *path* may contain ``*``; ``None`` means every path.
     """
 
     params: tuple[str, ...]
@@ -92,18 +90,18 @@ class ContentUse(Enum):
     FULL = "full"
 
     def exceeds(self, allowed: ContentUse) -> bool:
-        """Whether it is more than *allowed*."""
+        """Whether this shows more than *allowed*."""
         by_extent = list(ContentUse)
         return by_extent.index(self) > by_extent.index(allowed)
 
 
 @dataclass(frozen=True, slots=True)
 class UsagePreferences:
-    """Each purpose that the record names, and whether content may be used for it.
+    """The purposes in a record, and whether content may be used for each.
 
-    All other purposes are neither allowed nor disallowed. *path* is the pattern of the URLs
-    that this is about, ``None`` for every URL. *shown* is how much of a page may be shown
-    again, ``None`` where the record does not say.
+    All other purposes are neither allowed nor disallowed. *path* is the pattern of the URLs to
+    which this applies, ``None`` for every URL. *shown* is how much of a page may be shown again,
+    ``None`` if the record does not specify it.
     """
 
     purposes: tuple[tuple[str, bool], ...]
@@ -115,13 +113,13 @@ class UsagePreferences:
 class OtherRecord:
     """One record that is neither a user-agent line nor a rule.
 
-    *key* and *raw* are its name and value as written. *value* is that of *raw* in the type of
-    *field* (the table of ``docs/records.rst``); ``None`` where *field* has no syntax, or *raw*
-    breaks it. *problem* is a sentence that says what is wrong with *raw*, if anything is.
+    *key* and *raw* are its name and value as written. *value* is *raw* converted to the type of
+    *field* (see the table of ``docs/records.rst``); ``None`` if *field* has no syntax, or *raw*
+    is invalid. *problem* is a sentence about the error in *raw*, or empty.
 
-    Sitemap, Host, Clean-param and License are about the site, the others about the crawlers of
-    :attr:`agents`. They are also about other crawlers that the group names, if these do not
-    have such a record directly below their own user-agent line.
+    Sitemap, Host, Clean-param and License apply to the site, other records to the crawlers of
+    :attr:`agents`. They also apply to other crawlers of the same group that do not have such a
+    record directly below their own user-agent line.
     """
 
     line: int
@@ -130,9 +128,9 @@ class OtherRecord:
     raw: bytes
     value: object
     problem: str
-    # The user-agent lines of its group, how many of them stand above the record, and the index
-    # of the first one that no other record separates from it. To copy them for each record
-    # would need 4 GB for a hostile file.
+    # The user-agent lines of its group, how many of them are above the record, and the index of
+    # the first one that no other record separates from it. Copies for each record would need
+    # 4 GB for a hostile file.
     _group: Sequence[AgentLine] = dataclasses.field(repr=False, compare=False)
     _above: int = dataclasses.field(repr=False, compare=False)
     _directly_from: int = dataclasses.field(repr=False, compare=False)
@@ -147,16 +145,16 @@ class OtherRecord:
 
     @property
     def lines_of_agents(self) -> range:
-        """A range of lines that has those of :attr:`agents`, and no other user-agent lines."""
+        """A range of lines whose user-agent lines are exactly :attr:`agents`."""
         return self._lines_from(self._directly_from)
 
     @property
     def lines_of_group(self) -> range:
-        """A range of lines that has all user-agent lines above it in its group, and no others."""
+        """A range of lines whose user-agent lines are exactly those above it in its group."""
         return self._lines_from(0)
 
     def names_among(self, ours: Collection[AgentLine]) -> tuple[AgentLine, ...]:
-        """Those of *ours* that it belongs to: directly above it, else in its group."""
+        """The lines of *ours* that it belongs to: directly above it, or else in its group."""
         for lines in (self.lines_of_agents, self.lines_of_group):
             if names := tuple([name for name in ours if name.line in lines]):
                 return names
@@ -202,7 +200,7 @@ def read_other_records(
 
 
 class _Malformed(ValueError):
-    """The problem of a value that breaks the syntax of its field, and the value all the same."""
+    """The problem of a value that breaks the syntax of its field, and its usable part."""
 
     def __init__(self, problem: str, value: object = None) -> None:
         super().__init__(problem)
@@ -210,7 +208,7 @@ class _Malformed(ValueError):
 
 
 def _read_value(kind: Field, raw: bytes) -> tuple[object, str]:
-    """The value, and what is wrong with it."""
+    """The value, and its problem."""
     if kind not in _READERS:
         return None, ""
     try:
@@ -224,7 +222,7 @@ def _text(raw: bytes) -> str:
 
 
 def _bytes_as_path(raw: bytes) -> str:
-    """*raw*, which is compared with URLs, with percent-encoding for what they cannot contain."""
+    """*raw* as part of a URL; bytes that URLs cannot contain are percent-encoded."""
     return "".join(chr(byte) if 0x20 < byte < 0x7F else f"%{byte:02X}" for byte in raw)
 
 
@@ -246,7 +244,7 @@ def _sitemap(raw: bytes) -> str:
     return text
 
 
-# No standard defines it. A number, but not all that float() would accept.
+# No standard defines it. Only simple numbers: float() would also accept "nan" and "1e9".
 _SECONDS = re.compile(rb"[0-9]{1,9}(?:\.[0-9]*)?|\.[0-9]+")
 
 
@@ -344,7 +342,7 @@ def _license(raw: bytes) -> str:
 # ends before the first space or tab; otherwise there is none.
 # https://contentsignals.org has the same in "Advanced Usage".
 def _split_path(raw: bytes) -> tuple[str | None, bytes]:
-    """The path before a list of preferences, ``None`` where there is none, and the list."""
+    """The path before a list of preferences, ``None`` if there is none, and the list."""
     if not raw.startswith(b"/"):
         return None, raw
     path, *rest = raw.split(None, 1)
@@ -357,7 +355,7 @@ _USES = {use.value.encode(): use for use in ContentUse}
 
 
 # https://contentsignals.org, https://blog.cloudflare.com/content-signals-policy/:
-# "Content-Signal: search=yes, ai-train=no"; what is left out is neither granted
+# "Content-Signal: search=yes, ai-train=no"; other purposes are neither granted
 # nor restricted.
 def _content_signal(raw: bytes) -> UsagePreferences:
     path, signals = _split_path(raw)
@@ -383,7 +381,7 @@ def _content_signal(raw: bytes) -> UsagePreferences:
 
 
 # RFC 9651 §3 (Structured Field Values): the grammar of a dictionary. Each
-# character has one place at most where it can go, so that nothing is tried twice.
+# character can match in only one place, so there is no backtracking.
 _SF_KEY = rb"[a-z*][a-z0-9_\-.*]*"
 _SF_TOKEN = rb"[A-Za-z*][!#$%&'*+\-.^_`|~0-9A-Za-z:/]*"
 _SF_BARE_ITEM = rb"(?:%s)" % b"|".join(

@@ -1,8 +1,5 @@
 """Origins, and the form of a path in which URLs and patterns are compared.
 
-Here may live: everything that looks inside a URL or a path pattern. Here may
-not live: which of several patterns wins (:mod:`.matching`).
-
 The canonical form (RFC 9309 §2.2.2, ``PathForm.CANONICAL``) is the same for a URL and for the
 literal parts of a pattern. It is ASCII; each byte has one form, itself or ``%XX`` in upper case.
 A literal ``*`` or ``$`` is ``%2A`` or ``%24``, so that ``*`` and ``$`` in a canonical pattern
@@ -26,18 +23,18 @@ ROBOTS_TXT = "/robots.txt"
 
 _LAST_PORT = 65_535
 _DEFAULT_PORTS = {"http": 80, "https": 443, "ftp": 21}
-# The starts of URLs that have a robots.txt (RFC 9309 §2.3 names HTTP and FTP as examples),
-# and of all URLs that have a scheme; localhost:8000/page has none.
+# The starts of URLs with a robots.txt (RFC 9309 §2.3 has HTTP and FTP as examples), and of all
+# URLs with a scheme; localhost:8000/page has none.
 _WITH_ROBOTS_TXT = re.compile(f"(?:{'|'.join(_DEFAULT_PORTS)}):", re.ASCII | re.IGNORECASE)
 _ANY_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://|(?i:about|data):")
 
-# The URL standard: controls and spaces around a URL are dropped, and so are tabs and line
-# ends inside it; what is not ASCII is UTF-8.
+# The URL standard: controls and spaces around a URL are removed, and tabs and line ends inside
+# it; other characters than ASCII are UTF-8.
 _AROUND = "".join(map(chr, range(0x21)))
 _DROPPED = {ord(character): None for character in "\t\n\r"}
 
-# Scheme and authority; "\" begins and ends an authority as "/" does, as in browsers. Without
-# a scheme, what starts with "//" is a path.
+# Scheme and authority; "\" begins and ends an authority like "/", as in browsers. Without a
+# scheme, text that starts with "//" is a path.
 _AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[/\\]{2}[^/\\?#]*")
 
 # A scheme and authority that every client reads in the same way.
@@ -45,19 +42,19 @@ _SITE = re.compile(r"https?://[A-Za-z0-9.\-]+(?::([0-9]{1,5}))?/")
 
 # RFC 3986 §2.3, unreserved: decoded, because both forms mean the same.
 _UNRESERVED = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"
-# RFC 3986 §2.2, reserved: "%2F" is not "/", so both forms stay. Left out: "'", "[" and "]",
-# which clients encode in some places only; "*" and "$", which have a meaning in patterns; "#".
+# RFC 3986 §2.2, reserved: "%2F" is not "/", so both forms stay. Without "'", "[" and "]", which
+# clients encode only in some places; "*" and "$", which have a meaning in patterns; and "#".
 _RESERVED = "!&()+,/:;=?@"
 
-# The bytes that are the same in every form. A path of these without "/." is in its form.
+# The bytes that are the same in all forms. A path of these without "/." is already normalised.
 _PLAIN = (_UNRESERVED + _RESERVED).encode("ascii")
 _PLAIN_OR_META = _PLAIN + b"*$\n"
-# Of values between line ends, one that has other bytes, after its line end.
+# In values separated by line ends: a value with other bytes, and the line end before it.
 _ODD = re.compile(b"\n(?![*%b]*[$]?\n)(.+)" % re.escape(_PLAIN))
 
 
 class _Form(NamedTuple):
-    """A table for bytes that stand as they are, one for percent-encoded ones."""
+    """A table for raw bytes, and one for percent-encoded bytes."""
 
     raw: dict[int, str]
     encoded: dict[int, str]
@@ -66,7 +63,7 @@ class _Form(NamedTuple):
 _AS_ENCODED = {byte: f"%{byte:02X}" for byte in range(256)}
 _AS_IS = {byte: chr(byte) for byte in range(256)}
 _FORMS = {
-    # Clients send a "%" that begins no encoded byte as it is.
+    # Clients send a "%" without two hexadecimal digits unchanged.
     PathForm.CANONICAL: _Form(
         raw=_AS_ENCODED | {byte: chr(byte) for byte in [*_PLAIN, ord("%")]},
         encoded=_AS_ENCODED | {ord(character): character for character in _UNRESERVED},
@@ -83,7 +80,7 @@ _ENCODED = re.compile("((?:%[0-9A-Fa-f]{2})+)")
 
 
 class InvalidURL(ValueError):
-    """A URL from which no origin can be read; the message says why."""
+    """A URL without a valid origin. The message has the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +116,7 @@ class Origin:
 
     @property
     def robots_url(self) -> str:
-        """The URL of the robots.txt that holds for this origin."""
+        """The URL of the robots.txt of this origin."""
         return f"{self}{ROBOTS_TXT}"
 
     def __str__(self) -> str:
@@ -142,7 +139,7 @@ def has_other_scheme(url: str) -> bool:
 
 
 def by_host(origin: Origin) -> tuple[str, str, int]:
-    """The key by which lists of origins are sorted for people."""
+    """The sort key for displayed lists of origins."""
     return origin.host, origin.scheme, origin.port
 
 
@@ -160,8 +157,8 @@ def _split(url: str) -> tuple[str, str, int | None]:
 
 def _ascii_host(host: str) -> str:
     """*host* as it is sent: IDNA, lower case."""
-    # Where IDNA fails (too long a label, say), no name server knows the host; equal spellings
-    # have to stay equal all the same.
+    # If IDNA fails, for example for a label that is too long, the host has no address. Equal
+    # spellings must stay equal all the same.
     if not host.isascii():
         with contextlib.suppress(UnicodeError):
             host = host.encode("idna").decode("ascii")
@@ -216,9 +213,9 @@ def _path_and_query(text: str) -> tuple[str, str, str]:
 
 
 def site_of(url: str) -> str:
-    """Scheme and authority of *url*, or "" if not every client reads them in the same way.
+    """Scheme and authority of *url*, or "" if clients may read them differently.
 
-    If another URL also starts with these and ``/``, :func:`rest_to_match` can be used for it.
+    For another URL that starts with these and ``/``, :func:`rest_to_match` can be used.
     """
     match = _SITE.match(url)
     return match.group()[:-1] if match and int(match.group(1) or 0) <= _LAST_PORT else ""
@@ -240,8 +237,8 @@ def canonical_patterns(values: Sequence[bytes], dialect: Dialect) -> list[str]:
     # Decoding can give a line end.
     if not dialect.wildcards or dialect.path_form is PathForm.DECODED:
         return [_canonical_pattern(value.strip(WHITE_SPACE), dialect) for value in values]
-    # In most files, no value changes, and in others few: to look at all of them at once is
-    # fast. No value has a line end in it, and none gets one.
+    # Most values do not change, so all are checked at once, which is fast. Values contain no line
+    # ends before and after.
     together = b"\n".join([b"", *values, b""])
     literal_dollars = together.count(b"$") - together.count(b"$\n")
     if literal_dollars or together.translate(None, _PLAIN_OR_META):
@@ -303,7 +300,7 @@ def without_dot_segments(path: str) -> str:
 
 
 def _bytes(url: str | bytes) -> str:
-    """*url* with one character per byte, of UTF-8 where it is not ASCII."""
+    """*url* as UTF-8 with one character per byte."""
     if isinstance(url, str):
         if url.isascii():
             return url

@@ -1,11 +1,9 @@
-"""Why two readings of a robots.txt give different answers: by which point, by experiment.
+"""Finds by experiment why two parsers give different answers about a robots.txt.
 
-Here may live: the points on which readings differ. Here may not live: the readings; the dialects
-are data in :mod:`.dialects`, and this file adds only changes that are not one field of a dialect.
-
-A difference is due to a point if one reading, changed in that point alone, gives the answer of
-the other one; of several such points, to the first in their table. If there is none, it is due to
-a smallest set of points: with all of them the answer is the other one, without any of them not.
+A point is the reason for a difference if one parser, changed only in that point, gives the answer
+of the other one. Of several such points, the first in the table counts. If there is none, the
+reason is a smallest set of points: with all of them, the answer changes; without any one of them,
+it does not.
 """
 
 from __future__ import annotations
@@ -64,10 +62,11 @@ def _resolve_dots(text: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """One point: what it is, and what makes google's reading that of rfc9309.
+    """One point, and the change that turns the google dialect into rfc9309 in that point.
 
-    *rule* is that of the standard. *fields* are those of the dialect; *url* and *pattern* change
-    a path and a pattern, one character per byte; *begin* and *refuse* are about whole URLs.
+    *rule* is the rule of the standard. *fields* are changed fields of the dialect; *url* and
+    *pattern* change a path and a pattern, one character per byte; *begin* and *refuse* apply to
+    whole URLs.
     """
 
     name: str
@@ -165,7 +164,7 @@ _PATHS = 1024
 
 
 class GoogleReading:
-    """Answers about *body*, the bytes of one file, by google's reading with some points changed."""
+    """Answers about *body*, the bytes of one file, by google with some points changed."""
 
     def __init__(self, body: bytes) -> None:
         self._body = body
@@ -173,9 +172,9 @@ class GoogleReading:
         self.path = lru_cache(_PATHS)(self._path)
 
     def answer(self, url: bytes, agents: tuple[str, ...], points: Collection[Point]) -> Answer:
-        """The answer of google's reading with *points* changed.
+        """The answer of google with *points* changed.
 
-        *agents* are those of :func:`~scrapy_rep.rep.parsing.agents.preferences`.
+        *agents* are a result of :func:`~scrapy_rep.rep.parsing.agents.preferences`.
         """
         about_urls = (p for p in points if p.url is not _same or p.begin or p.refuse)
         path = self.path(url, tuple(about_urls))
@@ -202,11 +201,11 @@ class GoogleReading:
         )
 
     def _path(self, url: bytes, points: tuple[Point, ...]) -> str | None:
-        """The path of *url* in the form that is compared; ``None`` where it is refused."""
+        """The path of *url* in the form that is compared; ``None`` if *url* is refused."""
         if any(point.refuse for point in points) and _path_of(url) is None:
             return None
         if any(point.url is _encode_raw for point in points):
-            # Or the path would end there.
+            # Otherwise, the path would end at the NUL.
             url = url.replace(b"\0", b"%00")
         begin = any(point.begin for point in points)
         path = (_path_of(url) if begin else None) or path_to_match(url, GOOGLE)
@@ -217,7 +216,7 @@ class GoogleReading:
     def explain(self, url: bytes, agents: Agents, wanted: Answer, line: bool) -> tuple[str, ...]:
         """The names of a smallest set of points with which the answer is *wanted*, if any.
 
-        *line* is whether the deciding line counts, too.
+        *line* says that the deciding line must be the same too.
         """
         preferred = preferences(agents)
 
@@ -260,7 +259,7 @@ def _path_of(url: bytes) -> str | None:
 
 # -- any two readings ---------------------------------------------------------------
 
-# What the fields of a dialect on which a verdict depends are about, in the order of trial.
+# The topics of those fields of a dialect that affect verdicts, in the order of trial.
 _ABOUT = {
     "wildcards": "wildcards",
     "precedence": "which match decides",
@@ -272,7 +271,7 @@ _ABOUT = {
     "lenient_keys": "misspelled keys",
 } | {key: point.name for point in POINTS for key in point.fields}
 
-# Other forms of a URL, by what they differ in.
+# Other forms of a URL, by the name of the difference.
 _OTHER_FORMS: dict[str, Callable[[str], str]] = {
     "percent-encoded reserved characters": unquote,
     "``$`` at the end of a URL": lambda url: url.removesuffix("$"),
@@ -288,9 +287,9 @@ _Change = tuple[str, Any]
 
 
 class Differences:
-    """Why other readings of *body*, the bytes of one file, differ from that of *dialect*.
+    """Why other parsers differ from *dialect* about *body*, the bytes of one file.
 
-    Each answer may read the file some twenty times; what it reads is cached for the next one.
+    Each answer may parse the file about twenty times. The parsed files are cached.
     """
 
     def __init__(self, body: bytes, dialect: Dialect = RFC9309) -> None:
@@ -299,7 +298,7 @@ class Differences:
         self._read = lru_cache(_RULE_SETS)(partial(RobotsTxt.parse, body))
 
     def from_dialect(self, url: str, agents: Agents, other: Dialect) -> tuple[str, ...]:
-        """The points by which *other* differs from ours about *url* and *agents*, if it does."""
+        """The points in which *other* differs from our dialect about *url* and *agents*, if any."""
         ours = self._read(self._dialect).allowed(url, agents)
         theirs = self._read(other).allowed(url, agents)
         if theirs is ours:
@@ -311,10 +310,10 @@ class Differences:
         return self._least_changes(url, agents, theirs, other)
 
     def of_answer(self, url: str, agents: Agents, allowed: bool) -> tuple[str, ...]:
-        """The points by which the answer *allowed* differs from ours, as far as they are known.
+        """The known points that explain why the answer *allowed* differs from ours.
 
-        The answer is looked for in google or rfc9309, in ours with one point or with several of
-        another dialect, and with the URL in another form.
+        The search tries google or rfc9309, our dialect with one point or several points of
+        another dialect, and other forms of the URL.
         """
         verdict = self._read(self._dialect).verdict(url, agents)
         if allowed is verdict.allowed:
@@ -328,12 +327,12 @@ class Differences:
         for name, other_form in _OTHER_FORMS.items():
             if self._read(self._dialect).allowed(other_form(url), agents) is allowed:
                 return (name,)
-        # What is between these two was looked for above.
+        # The differences between these two were tried above.
         newer = (RFC9309, GOOGLE) if counterpart is None else ()
         for other in (KOSTER1996, KOSTER1994, *newer):
             if points := self._least_changes(url, agents, allowed, other):
                 return points
-        # Others take the record for the end of the group that it stands in.
+        # Other parsers end the group at the record.
         return (_OTHER_RECORDS,) if verdict.merged else ()
 
     def _least_changes(
@@ -348,12 +347,12 @@ class Differences:
         return tuple(dict.fromkeys(_ABOUT[name] for name, _ in changes))
 
     def _changed(self, changes: Iterable[_Change]) -> RobotsTxt:
-        """The file by our reading with *changes*."""
+        """The file parsed by our dialect with *changes*."""
         return self._read(replace(self._dialect, **dict(changes)))
 
 
 def _changes(dialect: Dialect, others: Iterable[Dialect]) -> list[_Change]:
-    """The changes that give *dialect* a value of one of *others*."""
+    """Each change of *dialect* to a value of one of *others*."""
     changes = [
         (name, getattr(other, name))
         for name in _ABOUT
@@ -366,10 +365,10 @@ def _changes(dialect: Dialect, others: Iterable[Dialect]) -> list[_Change]:
 def class_of_difference(
     body: bytes, url: str, agents: Agents, allowed: bool, dialect: Dialect = RFC9309
 ) -> str | None:
-    r"""Why the answer *allowed* about *url* differs from that of *dialect*, in words.
+    r"""Why the answer *allowed* about *url* differs from the answer of *dialect*, as text.
 
-    *body* is the bytes of the robots.txt. ``None`` if it does not differ, or the reason is
-    unknown. For many questions about one file, use :class:`Differences`.
+    *body* contains the bytes of the robots.txt. The result is ``None`` if there is no difference,
+    or the reason is unknown. For many URLs of one file, use :class:`Differences`.
 
     >>> body = b"User-agent: *\nDisallow: /*.pdf\n"
     >>> class_of_difference(body, "https://example.com/a.pdf", "ExampleBot", True)

@@ -1,8 +1,5 @@
 """Which rule of a group decides about a path.
 
-Here may live: an index of the rules of one group. Here may not live: the form in which paths
-and patterns are compared (:mod:`.urls`).
-
 RFC 9309 §2.2.2: "The most specific match found MUST be used. The most specific
 match is the match that has the most octets." and, of rules that are
 equivalent, "the allow rule SHOULD be used". §2.2.3: ``*`` is "0 or more
@@ -11,19 +8,19 @@ instances of any character", ``$`` "the end of the match pattern".
 Each rule has a *weight*, an integer: of the rules that match, the one with the greatest weight
 decides. Three ideas find it:
 
-1. *Sorted starts.* Patterns without ``*`` are in one sorted list. The longest of them that a
-   path begins with is the last one before the path in that order, or a start of that one: a
-   binary search finds the last one, and links lead from each pattern to its longest start.
-   The weight of a pattern in the index is the greatest along its links.
-2. *Grams.* A pattern with ``*`` is filed under a gram: up to four consecutive characters that
-   every path has that it matches, and that few other patterns of the file have. Only the
-   patterns under the grams of a path are tried, the greatest weight first.
-3. *A limit.* To try a pattern is to search each of its pieces between two ``*`` after the
-   piece before it. The leftmost place for a piece leaves the most room for the next one, so
-   each is searched once, in time linear in the length of the path. If the patterns under the
-   grams of a path have more than :data:`MOST_PIECES` pieces, the path is refused untried.
+1. *Sorted starts.* Patterns without ``*`` are in one sorted list. The longest pattern that a path
+   begins with is the last one before the path in that order, or a prefix of that one: a binary
+   search finds the last one, and each pattern has a link to its longest prefix in the list. The
+   weight of a pattern in the index is the greatest along its links.
+2. *Grams.* A pattern with ``*`` is indexed by a gram: up to four consecutive characters that are
+   in every path that it matches, and in few other patterns of the file. Only the patterns with a
+   gram of the path are tried, the greatest weight first.
+3. *A limit.* To try a pattern, each of its pieces between two ``*`` is searched after the piece
+   before it. The leftmost match of a piece leaves the most room for the next one, so each is
+   searched once, in time linear in the length of the path. If the patterns with a gram of the
+   path have more than :data:`MOST_PIECES` pieces, the path is refused without a search.
 
-So, for a file of F bytes and a path of U bytes, a check takes time in proportion to at most
+So, for a file of F bytes and a path of U bytes, the time of a check is at most proportional to
 U log F + U * MOST_PIECES.
 """
 
@@ -41,13 +38,13 @@ from typing import NamedTuple
 from ..dialects import RFC9309, Dialect, PathForm, Precedence
 from ..text import printable
 
-# The layout of a weight, from the highest bits: how specific the rule is, how
-# early in its file it stands, and in the last bit whether it allows.
+# The layout of a weight, from the highest bits: how specific the rule is, how early it is in its
+# file, and in the last bit whether it allows.
 _LINE_BITS = 32
 _LAST_LINE = (1 << _LINE_BITS) - 1
 #: The weight where no rule matches: less than that of any rule, and allowing.
 NO_RULE = 1
-#: The weight for a path for which too many rules would have to be tried: refusing.
+#: The weight if too many rules would have to be tried: refusing.
 TOO_COSTLY = 0
 #: The most pieces of patterns with ``*`` that are searched in a path. No file of 2,793
 #: popular sites has rules with more than 638 of them for one agent.
@@ -55,9 +52,9 @@ MOST_PIECES = 800
 
 # The length of a gram. CPython's search for so few characters takes linear time.
 _GRAM = 4
-# How many grams of a pattern are considered: to count them takes time.
+# How many grams of a pattern are considered, because counting them takes time.
 _GRAMS_CONSIDERED = 16
-# Up to so many grams are searched in a path; with more, the grams of the path are looked up.
+# Up to this number, all grams are searched in a path; else the grams of the path are looked up.
 _FEW = 64
 
 
@@ -108,7 +105,7 @@ class RuleSet:
     def __init__(
         self, lines: Sequence[int], patterns: list[str], allows: Sequence[bool], dialect: Dialect
     ) -> None:
-        # Every path begins with this one, so that a search always finds one.
+        # Every path begins with "", so a search always finds a start.
         starts: dict[str, int] = {"": NO_RULE}
         exact: dict[str, int] = {}
         wildcards: dict[str, int] = {}
@@ -160,7 +157,7 @@ class RuleSet:
         return self._best_among_many(path, best) if self._sizes else best
 
     def _link(self) -> None:
-        """Find each start's parent, and let the greatest weight on the way decide."""
+        """Set the parent of each start, and the greatest weight along the parents."""
         starts, parents, weights = self._starts, self._parents, self._weights
         for index in range(1, len(starts)):
             start = starts[index]
@@ -191,7 +188,7 @@ class RuleSet:
 def refuses(path: str, patterns: list[str], allows: Sequence[bool], dialect: Dialect) -> bool:
     """Whether the rule that decides about *path* refuses it, without an index if possible.
 
-    For one path, that is faster. *patterns* and *allows* are as those of :class:`RuleSet`.
+    For one path, this is faster. *patterns* and *allows* are those of :class:`RuleSet`.
     """
     refusing = list(filter(None, compress(patterns, map(not_, allows))))
     together = "".join(patterns)
@@ -247,7 +244,7 @@ def _matches(pattern: str, path: str, text: str, dialect: Dialect) -> bool:
 def _weighted(
     rules: Iterable[tuple[int, str, bool]], dialect: Dialect
 ) -> Iterator[tuple[str, int]]:
-    """The patterns of *rules* (see :func:`weight_of`) and those that they imply, with weights."""
+    """The patterns of *rules* (see :func:`weight_of`) and implied patterns, with weights."""
     longest = dialect.precedence is Precedence.LONGEST
     for line, pattern, allow in rules:
         # RFC 9309 §2.2, empty-pattern: no rule.
@@ -265,20 +262,20 @@ def _weighted(
 # -- patterns with "*" --------------------------------------------------------
 
 
-# CPython's search takes time in proportion to text times piece where the text has less than
-# 30,000 characters and the piece less than 100 (or the text less than 2,500). So long pieces
-# are searched in a long path with a filling after it.
+# CPython's search takes time proportional to text times piece if the text has less than 30,000
+# characters and the piece less than 100 (or the text less than 2,500). So in a long path, long
+# pieces are searched with a filling after the path.
 _LONG_PATH = 100
 _LONG_PIECE = 17
-# The search skips a character fast if no character of the piece has its lowest six bits. Only
-# space and "`" have those of the first filling, and no pattern in canonical form has them; the
-# second filling has most characters that are skipped so.
+# The search skips a character quickly if no character of the piece has the same lowest six bits.
+# Only space and "`" share those of the first filling, and canonical patterns do not contain them.
+# Most characters of the second filling are skipped so.
 _FILLING = "\xa0" * 30_000
 _MIXED_FILLING = "".join(map(chr, range(0x80, 0xC0))) * 469
 
 
 def filling(dialect: Dialect) -> str:
-    """What to append to a long path of *dialect* to search long pieces in it."""
+    """The text to append to a long path of *dialect* for a fast search of long pieces."""
     return _FILLING if dialect.path_form is PathForm.CANONICAL else _MIXED_FILLING
 
 
@@ -316,7 +313,7 @@ class Wildcard(NamedTuple):
             if place < 0:
                 return False
             place += len(piece)
-        # A piece that is partly in the filling ends behind the path.
+        # A piece that is partly in the filling ends after the path.
         return place + len(end) <= len(path) and path.endswith(end)
 
 
@@ -333,14 +330,14 @@ def _best_of(wildcards: list[Wildcard], path: str, text: str, best: int) -> int:
 
 
 class _Filed(NamedTuple):
-    """The patterns under one gram, the greatest weight first, and their pieces in all."""
+    """The patterns of one gram, the greatest weight first, and the number of their pieces."""
 
     pieces: int
     wildcards: list[Wildcard]
 
 
 def _by_gram(patterns: dict[str, int]) -> dict[str, _Filed]:
-    """*patterns* with ``*`` and their weights, each under its rarest gram."""
+    """Index *patterns* with ``*`` and their weights by the rarest gram of each."""
     wildcards = [Wildcard.of(pattern, weight) for pattern, weight in patterns.items()]
     wildcards.sort(key=itemgetter(0), reverse=True)
     choices = [_grams(wildcard) for wildcard in wildcards]
@@ -356,7 +353,7 @@ def _by_gram(patterns: dict[str, int]) -> dict[str, _Filed]:
 
 
 def _grams(wildcard: Wildcard) -> list[str]:
-    """The grams that *wildcard* can be filed under: the last ones, or its longest piece."""
+    """The possible grams of *wildcard*: the last ones, or its longest piece."""
     pieces = (wildcard.start, *wildcard.pieces, wildcard.end)
     grams: list[str] = []
     for piece in reversed(pieces):
