@@ -239,7 +239,7 @@ def _cut(text: str, width: int, cut: Cut) -> str:
     """*text* in *width* columns.
 
     >>> _cut("/private/a/b/c/d/e.html", 16, Cut.MIDDLE)
-    '/pri.../d/e.html'
+    '/priv...d/e.html'
     """
     if len(text) <= width or cut is Cut.NOWHERE:
         return text

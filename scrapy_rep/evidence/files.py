@@ -127,7 +127,7 @@ class ArchiveFile:
         self._file = None
         self._log(
             logging.ERROR,
-            "Cannot write the archive %(path)s (%(error)s). The crawl goes on without it",
+            "Cannot write the archive %(path)s (%(error)s). The crawl continues without it.",
             error=printable(f"{type(error).__name__}: {error}"),
         )
 

@@ -391,7 +391,7 @@ async def test_progress_is_told(
     one = servers.serve(hanging)
 
     def lines() -> list[str]:
-        return [record.getMessage() for record in caplog.records if "for longest" in record.msg]
+        return [record.getMessage() for record in caplog.records if "longest: " in record.msg]
 
     async def script(spider: ScriptedSpider) -> None:
         nonlocal now

@@ -120,7 +120,7 @@ def test_a_feed_storage_of_the_project(
         ]
     else:
         [error] = about_feed
-        assert error.startswith("ERROR scrapy_rep.observers.feed broken:")
+        assert error.startswith("ERROR scrapy_rep.observers.feed Cannot write the feed broken:")
         assert "ConnectionError: the cloud is gone" in error
 
 

@@ -521,7 +521,7 @@ async def test_files_that_cannot_be_written_do_not_stop_the_crawl(
     await crawl(script, {"REP_AUDIT": nowhere, "REP_ARCHIVE": nowhere})
     errors = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
     assert len(errors) == 2
-    assert all("The crawl goes on without it" in error for error in errors)
+    assert all("The crawl continues without it." in error for error in errors)
 
 
 # -- several processes, and their end ---------------------------------------------------------

@@ -225,7 +225,7 @@ def test_retries_keep_the_pace(servers: LoopbackServers, loop: str) -> None:
             writer.write(http_response(503))
 
     one = servers.serve(answer)
-    run(loop, paths(one, 6), RETRY_ENABLED=True)
+    run(loop, paths(one, 6), RETRY_ENABLED=True, REP_BACKOFF=False)
     assert len(one.asked) == 13
     assert min(gaps(one)) >= 0.1 - TOLERANCE
 
