@@ -132,12 +132,12 @@ class CircuitBreaker:
 
     def _failed(self, error: Exception) -> None:
         if self._failed_at is None:
-            # Somebody is to do something about the first; the second is a bug.
+            # The user can mend a StoreError. Anything else is a bug.
             known = isinstance(error, StoreError)
             said = str(error) if known else printable(f"{type(error).__name__}: {error}")
             logger.warning(
-                "The store of robots.txt policies does not work: %(error)s. The crawl goes on "
-                "with what it has in memory; the store is tried again %(when)s",
+                "Cannot use the robots.txt store: %(error)s. The crawl continues with the "
+                "policies in memory, and tries the store again %(when)s.",
                 {"error": said, "when": self._when},
                 exc_info=None if known or isinstance(error, OSError) else error,
                 extra={"spider": self._spider},
@@ -151,6 +151,4 @@ class CircuitBreaker:
     def _worked(self) -> None:
         if self._failed_at is not None:
             self._failed_at = None
-            logger.info(
-                "The store of robots.txt policies works again", extra={"spider": self._spider}
-            )
+            logger.info("The robots.txt store works again", extra={"spider": self._spider})

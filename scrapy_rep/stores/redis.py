@@ -277,9 +277,9 @@ class RedisStore:
             if not self._mentioned_unreadable:
                 self._mentioned_unreadable = True
                 logger.warning(
-                    "In Redis, what is kept of %(origin)s below %(prefix)s cannot be read"
-                    " (%(error)s): it is fetched again, and so are all others like it. Does"
-                    " another program use this prefix, or another version of scrapy-rep?",
+                    "Cannot read the entry of %(origin)s in Redis, prefix %(prefix)s (%(error)s)."
+                    " It is fetched again, and so are others like it. Check whether another program"
+                    " or another version of scrapy-rep uses this prefix.",
                     {"origin": printable(str(origin)), "prefix": self._prefix, "error": error},
                 )
         return None

@@ -174,9 +174,9 @@ class SqliteStore:
             if not self._mentioned_unreadable:
                 self._mentioned_unreadable = True
                 logger.warning(
-                    "%(path)s: what is kept of %(origin)s cannot be read (%(error)s): it is"
-                    " dropped, and fetched again. Further ones are dropped without a warning. If"
-                    " this happens often, see who else writes to this file, and look at the disk",
+                    "Cannot read the entry of %(origin)s in %(path)s (%(error)s). It is deleted"
+                    " and fetched again; others like it are, too, without a warning. If this"
+                    " happens often, check the disk and other programs that write to this file.",
                     {"path": self.path, "origin": printable(str(origin)), "error": error},
                 )
         # Not, if somebody has written another one since.

@@ -235,9 +235,9 @@ class SqliteFile:
         finally:
             self.close()
         logger.warning(
-            "%(path)s was damaged (%(error)s). It has been renamed to %(aside)s, and a new one is"
-            " begun: policies are fetched again. Delete the old one when you do not need it;"
-            " if this happens again, look at the disk",
+            "%(path)s was damaged (%(error)s). It was renamed to %(aside)s, and a new file was"
+            " created. Each robots.txt is fetched again. Delete the old file if you do not need it."
+            " If this happens again, check the disk.",
             {"path": self.path, "error": printable(str(error)), "aside": aside.name},
         )
 

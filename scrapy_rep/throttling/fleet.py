@@ -58,10 +58,10 @@ _LOOK = 0.05
 
 _LONG_AGO = -float("inf")
 
-_ALONE = "this worker waits %d times as long as sites ask for, as one of %d workers"
+_ALONE = "this worker sends one request in %d delays of a site (workers: %d)"
 _UNKNOWN = (
-    "requests to sites that ask for a delay wait, because it is not known how many workers "
-    "share them. To go on without it, set REP_FLEET_SIZE"
+    "requests to sites that ask for a delay are held, because the number of workers is not known. "
+    "To continue without it, set REP_FLEET_SIZE"
 )
 
 #: Says something to the store; takes how many seconds ago it was true.
@@ -324,10 +324,10 @@ class FleetBackend:
             self._before = 0, None
         self._before, self._failed_at = self._place, self._clock()
         workers, _ = self._place
-        # Somebody is to do something about the first; the second is a bug.
+        # The user can mend a StoreError. Anything else is a bug.
         known = isinstance(error, StoreError)
         logger.warning(
-            "%(store)s does not grant turns (%(error)s): until it does, %(what)s",
+            "%(store)s does not grant turns (%(error)s). Until it does, %(what)s.",
             {
                 "store": self._store.name,
                 "error": error if known else printable(f"{type(error).__name__}: {error}"),

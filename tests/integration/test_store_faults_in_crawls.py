@@ -57,7 +57,7 @@ def the_warning(result: Crawl, fetches: int = SITES) -> str:
     return line
 
 
-GOES_ON = "The store of robots.txt policies does not work: "
+GOES_ON = "Cannot use the robots.txt store: "
 
 
 def test_a_place_where_no_file_can_be(servers: LoopbackServers, tmp_path: Path, loop: str) -> None:

@@ -223,7 +223,10 @@ def test_a_store_that_cannot_be_made(
     run(store.write(entry()))
     assert run(fragile.read(origin())) == entry()
     assert levels(log) == ["WARNING", "INFO"]
-    assert "does not work: /x: not a directory: set REP_STORE to another file." in log.text
+    assert (
+        "Cannot use the robots.txt store: /x: not a directory: set REP_STORE to another file."
+        in log.text
+    )
 
 
 def test_the_log_knows_the_spider(

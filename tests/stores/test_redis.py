@@ -378,7 +378,10 @@ def test_values_that_cannot_be_read(
 
     do(scenario())
     assert [record.levelname for record in caplog.records] == ["WARNING"]
-    assert "https://host0.example below scrapy-rep: cannot be read" in caplog.text
+    assert (
+        "Cannot read the entry of https://host0.example in Redis, prefix scrapy-rep: ("
+        in caplog.text
+    )
     client.flushall()
 
 

@@ -250,7 +250,7 @@ def test_values_that_cannot_be_read(
     assert run(store.read(origin(2))) == entry(2)
     assert look(path, "SELECT count(*) FROM entry") == [(1,)]
     assert len(caplog.records) == 1
-    assert "host0.example cannot be read" in caplog.text
+    assert "Cannot read the entry of https://host0.example in" in caplog.text
 
 
 def test_keys_that_are_none(path: Path, store: SqliteStore) -> None:

@@ -368,9 +368,9 @@ def test_who_does_not_know_how_many_there_are_waits(
     assert 900 <= lost.said().count(GRANT) + 900 <= 2000
     (warning,) = caplog.records
     assert warning.getMessage() == (
-        "Redis does not grant turns (gone): until it does, requests to sites that ask for a delay"
-        " wait, because it is not known how many workers share them. To go on without it, set"
-        " REP_FLEET_SIZE"
+        "Redis does not grant turns (gone). Until it does, requests to sites that ask for a delay"
+        " are held, because the number of workers is not known. To continue without it, set"
+        " REP_FLEET_SIZE."
     )
     lost.store.fails, lost.store.workers = None, 3
     # It keeps to its slots, as all who have waited may come at once now.
@@ -473,8 +473,8 @@ def test_an_outage_begins_and_ends_with_a_line(
     (warning,) = caplog.records
     assert warning.levelno == logging.WARNING
     assert warning.getMessage() == (
-        "Redis does not grant turns (gone): until it does, this worker waits "
-        "3 times as long as sites ask for, as one of 3 workers"
+        "Redis does not grant turns (gone). Until it does, this worker sends "
+        "one request in 3 delays of a site (workers: 3)."
     )
     assert warning.exc_info is None
     caplog.clear()
