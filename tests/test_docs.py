@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import doctest
-import importlib
 import json
 import re
 import subprocess
@@ -197,12 +196,9 @@ def test_command_line_page_has_every_subcommand_in_order() -> None:
 def test_decision_page_has_the_steps_of_the_diagram() -> None:
     text = (DOCS / "decision.rst").read_text("utf-8")
     listed = re.findall(r"^#\. \*\*", text, re.MULTILINE)
-    sys.path.insert(0, str(DOCS / "_ext"))
-    try:
-        diagram = importlib.import_module("decision_diagram")
-    finally:
-        sys.path.remove(str(DOCS / "_ext"))
-    assert len(listed) == len(list(diagram.steps()))
+    # Not imported: Sphinx is in the environment of the documentation only.
+    diagram = (DOCS / "_ext" / "decision_diagram.py").read_text("utf-8")
+    assert len(listed) == diagram.count("yield Step(") > 0
 
 
 def test_stats_page_has_every_stat() -> None:

@@ -158,6 +158,7 @@ TWISTED_REACTOR = "twisted.internet.selectreactor.SelectReactor"
 
 
 @pytest.mark.parametrize("first_line", ["", "from twisted.internet import reactor"])
+@pytest.mark.once
 def test_a_project_changes_nothing(demo: Done, tmp_path: Path, first_line: str) -> None:
     (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = odd_settings\n")
     (tmp_path / "odd_settings.py").write_text(ODD_SETTINGS.format(first_line=first_line))
@@ -175,6 +176,7 @@ def test_a_project_changes_nothing(demo: Done, tmp_path: Path, first_line: str) 
     assert tables[0] == tables[1]
 
 
+@pytest.mark.once
 def test_where_this_machine_has_one_loopback_address(tmp_path: Path) -> None:
     # As on macOS: origins differ by port, and share one download slot.
     done = run_script(

@@ -222,6 +222,7 @@ def test_a_stop_loses_nothing(
     assert sorted(one.targets()) == sorted(["/robots.txt"] * 2 + [f"/{n}" for n in range(40)])
 
 
+@pytest.mark.once
 def test_a_stop_before_the_turn_of_a_fetch(
     servers: LoopbackServers, tmp_path: Path, loop: str
 ) -> None:

@@ -131,7 +131,7 @@ def test_the_crawl_ends_with_a_summary(servers: LoopbackServers, loop: str) -> N
     result = Job(pages(*urls), loop).run()
     [summary] = result.summaries()
     *told, failure = summary.split("\n")
-    assert re.fullmatch(" {7}1  (ResponseFailed|DownloadFailedError|.*Error): .+", failure)
+    assert re.fullmatch(r" {7}1  \w+: .+", failure)
     assert told == [
         "robots.txt summary:",
         "origins: 2 (successful 1, unreachable 1)",

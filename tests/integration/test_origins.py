@@ -186,6 +186,7 @@ def test_robotstxt_obey_false_switches_it_off(servers: LoopbackServers, loop: st
     assert robots_of(one) == []
 
 
+@pytest.mark.once
 def test_waiting_in_the_queue_of_a_slot_is_no_time_on_the_wire(
     servers: LoopbackServers, loop: str
 ) -> None:

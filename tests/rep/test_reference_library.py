@@ -40,6 +40,7 @@ EXAMPLES = int(os.environ.get("REP_REFERENCE_EXAMPLES", "10000"))
     max_examples=EXAMPLES,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
+@pytest.mark.once
 def test_verdict_and_line_are_those_of_the_reference_library(case: Generated) -> None:
     robots = RobotsTxt.parse(case.body, GOOGLE)
     matcher = googlebot.RobotsMatcher()

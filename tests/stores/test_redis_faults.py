@@ -294,7 +294,7 @@ def test_the_documented_rights_in_a_cluster(
     any_redis_cluster: RedisCluster, do: Do, caplog: pytest.LogCaptureFixture, lacks: bool
 ) -> None:
     async def scenario() -> None:
-        more = ["-cluster"] if lacks else ["+cluster|slots", "+command"]
+        more = ["-cluster"] if lacks else ["+cluster|slots", "+command", "+info"]
         for server in any_redis_cluster.servers:
             with server.client() as client:
                 rights = [*documented_rights(), *more]

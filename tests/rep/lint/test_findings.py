@@ -355,6 +355,7 @@ _PATHS = st.lists(st.sampled_from(["/", "a", "b", ".", "index.html", "?", "$"]),
     dialect=EACH_DIALECT,
 )
 @settings(max_examples=600)
+@pytest.mark.once
 def test_a_rule_without_effect_has_none(
     rules: list[tuple[str, str, str]], split: int, paths: list[str], dialect: Dialect
 ) -> None:

@@ -93,6 +93,7 @@ FINISHES: dict[str, Callable[[str], str | bytes]] = {
     finish=st.sampled_from(list(FINISHES)),
 )
 @settings(max_examples=1500)
+@pytest.mark.once
 def test_the_verdict_does_not_depend_on_the_spelling_of_the_url(
     dialect: Dialect,
     rules: list[tuple[bool, str]],
