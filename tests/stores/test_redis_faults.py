@@ -95,7 +95,7 @@ def test_nobody_listens(has_redis: None, do: Do, caplog: pytest.LogCaptureFixtur
     do(scenario())
     assert said(caplog) == ["WARNING", "INFO"]
     assert "Cannot use the robots.txt store: redis://127.0.0.1:" in caplog.text
-    assert "the store is tried again in the background" in caplog.text
+    assert "tries the store again in the background" in caplog.text
 
 
 def test_it_stops_answering(
