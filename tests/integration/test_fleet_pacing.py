@@ -197,7 +197,7 @@ def test_a_worker_that_has_never_reached_redis_waits(
     # Its robots.txt, and no page; a site without a delay is none of Redis' business.
     assert seen == [1]
     assert min(gaps(one)) >= 0.2 - TOLERANCE
-    assert any("it is not known how many workers" in line for line in crawl.our_log())
+    assert any("the number of workers is not known" in line for line in crawl.our_log())
     assert total([crawl], "turn_alone_count") == 0
 
 
