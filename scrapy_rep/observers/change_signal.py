@@ -48,5 +48,5 @@ class ChangeSignal(Observer):
         if not copy.is_file:
             return None
         result = copy.result
-        limit = min(self._settings.max_size, len(result.body) - result.cut)
+        limit = result.size_to_read(self._settings.max_size)
         return RobotsTxt.parse(result.body, self._settings.dialect, max_size=limit)

@@ -69,8 +69,7 @@ class ParserChain:
 
 def body_to_read(result: FetchResult, max_size: int) -> bytes:
     """The bytes of *result* that are read, *max_size* at most."""
-    # The crawl that fetched it may have a smaller REP_MAX_SIZE.
-    return within_limit(result.body, min(max_size, len(result.body) - result.cut))
+    return within_limit(result.body, result.size_to_read(max_size))
 
 
 def check_usable(parser: type[RobotParser], crawler: Crawler, setting: str) -> None:

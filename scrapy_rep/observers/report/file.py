@@ -58,8 +58,7 @@ def read_file(
     *decided* is how often each line has allowed (``True``) or refused.
     """
     decided = decided or {}
-    # Where the fetch was cut, the last line is not whole.
-    limit = min(settings.max_size, len(result.body) - result.cut)
+    limit = result.size_to_read(settings.max_size)
     robots = RobotsTxt.parse(result.body, settings.dialect, max_size=limit)
     found: dict[int, list[tuple[Severity, str]]] = defaultdict(list)
     severities: Counter[Severity] = Counter()

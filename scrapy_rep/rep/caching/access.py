@@ -46,6 +46,12 @@ class FetchResult:
     #: The User-Agent that was sent; empty if unknown.
     user_agent: str = ""
 
+    def size_to_read(self, max_size: int) -> int:
+        """How many bytes of the body are parsed if *max_size* is the limit."""
+        # The last line of a cut body is incomplete. The crawl that cut it may have had a smaller
+        # limit.
+        return min(max_size, len(self.body) - self.cut)
+
 
 def access_result(
     result: FetchResult, dialect: Dialect, overrides: Mapping[int, Access] | None = None
