@@ -10,13 +10,9 @@ from typing import Any
 
 from scrapy_rep.evidence.lines import NotAsClaimed
 from scrapy_rep.evidence.warc import Answered
-from scrapy_rep.policies.decompress import decompress
 from scrapy_rep.policies.errors import FetchFailed
-from scrapy_rep.policies.fetcher import MAX_ENCODING
-from scrapy_rep.policies.headers import LOCATION, KeptHeaders, keep
-from scrapy_rep.policies.redirects import next_hop
-from scrapy_rep.rep.caching.access import Failure, FetchResult, Headers
-from scrapy_rep.rep.caching.freshness import of_lifetime
+from scrapy_rep.policies.hops import Answer, Hops
+from scrapy_rep.rep.caching.access import Failure, FetchResult
 
 _HTTP = ("http://", "https://")
 
@@ -34,76 +30,39 @@ def replay(
     there was none, the words for it, the status of a server that does not speak HTTP, and the
     User-Agent. Raises :exc:`NotAsClaimed`.
     """
-    hops = [robots_url]
-    via: list[Headers] = []
+    hops = Hops(robots_url, max_redirects, max_size)
     for number, answer in enumerate(answers, 1):
-        if answer.url != hops[-1]:
-            raise NotAsClaimed(f"the archive has an answer from {answer.url}, not {hops[-1]}")
-        headers = keep(answer.lines)
-        step = next_hop(answer.status, headers.first(LOCATION), hops, max_redirects)
-        if (step is None or step.failure is not None) and number < len(answers):
+        if answer.url != hops.urls[-1]:
+            raise NotAsClaimed(f"the archive has an answer from {answer.url}, not {hops.urls[-1]}")
+        try:
+            result = hops.add(_as_received(answer), claimed["user_agent"])
+        except FetchFailed:
+            result = _no_answer(robots_url, claimed)
+        if result is None:
+            continue
+        if number < len(answers):
             raise NotAsClaimed("the archive has answers after the last one")
-        if step is None:
-            return _last(answer, headers, hops, via, claimed, max_size)
-        if step.failure is not None:
-            redirects, detail = len(hops), claimed["detail"]
-            return FetchResult(answer.url, answer.status, b"", redirects, step.failure, detail, ())
-        via.append(of_lifetime(headers.caching))
-        hops.append(step.url)
+        if result.failure is None and _has_no_answer(claimed):
+            raise NotAsClaimed("the archive has an answer that can be used")
+        return result
     if _has_no_answer(claimed):
         return _no_answer(robots_url, claimed)
-    if hops[-1].startswith(_HTTP):
+    if hops.urls[-1].startswith(_HTTP):
         raise NotAsClaimed("the archive does not have the answer")
     return FetchResult(
-        hops[-1],
+        hops.urls[-1],
         claimed["status"],
-        redirects=len(hops) - 1,
+        redirects=len(hops.urls) - 1,
         detail=claimed["detail"],
-        via=tuple(via),
+        via=tuple(hops.via),
         user_agent=claimed["user_agent"],
     )
 
 
-def _last(
-    answer: Answered,
-    headers: KeptHeaders,
-    hops: Sequence[str],
-    via: Sequence[Headers],
-    claimed: Mapping[str, Any],
-    max_size: int,
-) -> FetchResult:
-    """The result of a fetch whose last answer is *answer*."""
-    try:
-        body, cut = _body(answer, max_size + 1)
-    except FetchFailed:
-        return _no_answer(hops[0], claimed)
-    if _has_no_answer(claimed):
-        raise NotAsClaimed("the archive has an answer that can be used")
-    return FetchResult(
-        answer.url,
-        answer.status,
-        body,
-        len(hops) - 1,
-        None,
-        f"status {answer.status}",
-        headers.caching,
-        cut,
-        tuple(via),
-        claimed["user_agent"],
-    )
-
-
-def _body(answer: Answered, limit: int) -> tuple[bytes, bool]:
-    """The body as far as it is read, and whether there was more of it."""
-    if not 200 <= answer.status < 300:
-        return b"", False
+def _as_received(answer: Answered) -> Answer:
     encoding = b",".join(answer.lines("content-encoding"))
-    if len(encoding) > MAX_ENCODING or answer.truncated == "disconnect":
-        raise FetchFailed
-    is_cut = answer.truncated == "length"
-    encodings = encoding.decode("latin-1").split(",")
-    body = decompress(answer.body, encodings, limit, cut=is_cut)[:limit]
-    return body, is_cut or len(body) == limit
+    is_cut, is_broken = answer.truncated == "length", answer.truncated == "disconnect"
+    return Answer(answer.status, answer.lines, answer.body, encoding, is_cut, is_broken)
 
 
 def _has_no_answer(claimed: Mapping[str, Any]) -> bool:

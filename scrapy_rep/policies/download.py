@@ -23,7 +23,7 @@ from twisted.python.failure import Failure
 
 from scrapy_rep.engine import Engine
 from scrapy_rep.policies.errors import FetchFailed
-from scrapy_rep.policies.redirects import is_downgrade
+from scrapy_rep.policies.hops import is_downgrade
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

@@ -1,46 +1,45 @@
-"""Fetches a robots.txt and follows its redirects.
+"""Fetches a robots.txt and follows its redirects, with a limit on the number of fetches.
 
 Redirects are followed here, not by Scrapy, to count them, to allow only http and https, and to use
-one timeout for all hops. :mod:`.download` does one download, :mod:`.redirects` decides about the
-next hop.
+one timeout for all hops. :mod:`.download` does one download, :mod:`.hops` decides about the next.
 """
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import ExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, signals
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http.request import NO_CALLBACK
+from scrapy.utils.asyncio import call_later
+from scrapy.utils.defer import maybe_deferred_to_future
+from twisted.internet.defer import DeferredSemaphore
 
 from scrapy_rep.engine import Engine
 from scrapy_rep.exceptions import CrawlStopping
 from scrapy_rep.observers.observer import Exchange
 from scrapy_rep.observers.stats import count
-from scrapy_rep.policies.decompress import decompress
 from scrapy_rep.policies.download import Download, connect_downloads
 from scrapy_rep.policies.errors import FetchFailed, describe, raised_in
-from scrapy_rep.policies.fetch_limiter import FetchLimiter
-from scrapy_rep.policies.headers import LOCATION, keep
-from scrapy_rep.policies.redirects import may_authenticate, next_hop
-from scrapy_rep.rep.caching.access import Failure, FetchResult, Headers
+from scrapy_rep.policies.hops import Answer, Hops, may_authenticate
+from scrapy_rep.rep.caching.access import Failure, FetchResult
 from scrapy_rep.rep.caching.cache_entry import CacheEntry
-from scrapy_rep.rep.caching.freshness import of_lifetime, validators
+from scrapy_rep.rep.caching.freshness import validators
 from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.text import printable
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
-    from scrapy.http import Response
 
     from scrapy_rep.holding.concurrency import ConcurrencyLimit
     from scrapy_rep.observers.observer import Observers
     from scrapy_rep.observers.policy_log import PolicyLog
     from scrapy_rep.settings import RepSettings
 
-#: A longer Content-Encoding header is an error.
-MAX_ENCODING = 1024
-
+# A fetch that takes more seconds than this is slow.
+_SOON = 0.25
 # Meta keys with credentials for a server.
 _CREDENTIALS = ("http_user", "http_pass", "ftp_user", "ftp_password")
 
@@ -56,12 +55,37 @@ _META: dict[str, Any] = {
     "dont_merge_cookies": True,
     # Scrapy's HTTP cache stores errors too, by default forever.
     "dont_cache": True,
-    # _body() checks this.
+    # Hops check this.
     "download_fail_on_dataloss": False,
     # No limit here: over DOWNLOAD_MAXSIZE, the whole body is dropped.
     "download_maxsize": 0,
     "download_warnsize": 0,
 }
+
+
+class FetchLimiter:
+    """Allows *at_once* fetches that are not slow, and *in_all* including the slow ones.
+
+    A slow fetch only waits for its server and costs almost nothing. So hosts that do not answer do
+    not block the others.
+    """
+
+    def __init__(self, at_once: int, in_all: int) -> None:
+        # CONCURRENT_REQUESTS = 0, or less, means no limit.
+        self._at_once = DeferredSemaphore(at_once if at_once > 0 else in_all)
+        self._in_all = DeferredSemaphore(in_all)
+
+    @asynccontextmanager
+    async def acquire(self) -> AsyncIterator[None]:
+        """Wait until a fetch may run; use it around the fetch. First come, first served."""
+        with ExitStack() as running, ExitStack() as quick:
+            await maybe_deferred_to_future(self._in_all.acquire())
+            running.callback(self._in_all.release)
+            await maybe_deferred_to_future(self._at_once.acquire())
+            quick.callback(self._at_once.release)
+            timer = call_later(_SOON, quick.close)
+            running.callback(timer.cancel)
+            yield
 
 
 class RobotsTxtFetcher:
@@ -131,60 +155,22 @@ class RobotsTxtFetcher:
     async def _follow(
         self, download: Download, origin: Origin, asking: Request, known: CacheEntry | None
     ) -> FetchResult:
-        """Request the robots.txt and follow its redirects (RFC 9309 §2.3.1.2)."""
-        urls = [origin.robots_url]
-        via: list[Headers] = []
-        while True:
-            request = self._request(urls[-1], origin, asking, known)
+        hops = Hops(origin.robots_url, self._settings.max_redirects, self._settings.max_size)
+        result = None
+        while result is None:
+            request = self._request(hops.urls[-1], origin, asking, known)
             response = await download.run(request)
-            exchange = Exchange(request, response, download.encoding, download.is_cut)
-            self._observers.on_answer(origin, exchange)
-            headers = keep(response.headers.getlist)
-            location = headers.first(LOCATION)
-            redirect = next_hop(response.status, location, urls, self._settings.max_redirects)
-            if redirect is None:
-                body, is_cut = self._body(response, download)
-                count(self._crawler, f"{origin.stats}/response_count")
-                status_count = f"response_status_count/{response.status}"
-                count(self._crawler, f"{origin.stats}/{status_count}")
-                return FetchResult(
-                    urls[-1],
-                    response.status,
-                    body,
-                    redirects=len(urls) - 1,
-                    detail=f"status {response.status}",
-                    headers=headers.caching,
-                    cut=is_cut,
-                    via=tuple(via),
-                    user_agent=user_agent_of(request),
-                )
-            count(self._crawler, f"{origin.stats}/redirect_count")
-            if redirect.failure is not None:
-                return FetchResult(
-                    urls[-1],
-                    response.status,
-                    redirects=len(urls),
-                    failure=redirect.failure,
-                    detail=f"{len(urls)} redirects, the last one to {printable(redirect.url)}",
-                )
-            via.append(of_lifetime(headers.caching))
-            urls.append(redirect.url)
-
-    def _body(self, response: Response, download: Download) -> tuple[bytes, bool]:
-        """The body up to REP_MAX_SIZE, and whether it was longer."""
-        # RFC 9309 §2.3.1.3, §2.3.1.4: for other responses, only the status counts, even if their
-        # body is broken.
-        if not 200 <= response.status < 300:
-            return b"", False
-        if "dataloss" in response.flags:
-            raise FetchFailed("the connection closed before the end of the body")
-        if len(download.encoding) > MAX_ENCODING:
-            raise FetchFailed(f"the Content-Encoding header has more than {MAX_ENCODING} bytes")
-        encodings = download.encoding.decode("latin-1").split(",")
-        # One byte more shows whether the body is longer.
-        limit = self._settings.max_size + 1
-        body = decompress(response.body, encodings, limit, cut=download.is_cut)[:limit]
-        return body, download.is_cut or len(body) == limit
+            sent = (download.encoding, download.is_cut)
+            self._observers.on_answer(origin, Exchange(request, response, *sent))
+            status, is_broken = response.status, "dataloss" in response.flags
+            answer = Answer(status, response.headers.getlist, response.body, *sent, is_broken)
+            result = hops.add(answer, user_agent_of(request))
+            if result is None or result.failure is not None:
+                count(self._crawler, f"{origin.stats}/redirect_count")
+        if result.failure is None:
+            count(self._crawler, f"{origin.stats}/response_count")
+            count(self._crawler, f"{origin.stats}/response_status_count/{result.status}")
+        return result
 
     def _request(
         self, url: str, origin: Origin, asking: Request, known: CacheEntry | None

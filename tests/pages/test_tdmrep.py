@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from scrapy_rep.pages.tdmrep import MAX_RULES, TdmFile, TdmOrigin
-from scrapy_rep.policies.redirects import may_authenticate
+from scrapy_rep.policies.hops import may_authenticate
 from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.stores.base import key_of, origin_of
 

@@ -9,7 +9,7 @@ import pytest_twisted
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
-from scrapy_rep.policies.fetch_limiter import FetchLimiter
+from scrapy_rep.policies.fetcher import FetchLimiter
 from scrapy_rep.stores.base import pause
 
 
@@ -57,7 +57,7 @@ class Fetches:
 @pytest.fixture
 def timers(monkeypatch: pytest.MonkeyPatch) -> Timers:
     timers = Timers()
-    monkeypatch.setattr("scrapy_rep.policies.fetch_limiter.call_later", timers)
+    monkeypatch.setattr("scrapy_rep.policies.fetcher.call_later", timers)
     return timers
 
 
