@@ -2,9 +2,7 @@
 
 It always uses ``engine.download_async``, so proxies, handlers, stats and throttling keep working.
 Every middleware sees the requests, but none can change their meaning or exceed their time.
-
-Fetches take no concurrency from pages (:mod:`scrapy_rep.holding.concurrency`), and are first in
-the queue of their download slot. Redirects are the matter of :mod:`.fetcher`.
+Fetches take no concurrency from pages, and are first in the queue of their download slot.
 """
 
 from __future__ import annotations
@@ -72,17 +70,13 @@ class Download:
         # Held exactly as long as the downloader counts the request. If it were held longer, one
         # page too many could be requested.
         self._permit = ExitStack()
-        #: Why it was given up.
+        # Why it was given up.
         self._given_up: Exception | None = None
         self._outcome: Deferred[Response] = Deferred()
         self._engine: Deferred[Response] | None = None
-        # Requests that a middleware has seen, and that the downloader has got.
+        # Requests for this hop that a middleware has seen, and that the downloader has got.
         self._admitted = self._sent = 0
-        self._received = 0
-        #: The Content-Encoding that the body of the last answer came with.
-        self.encoding = b""
-        #: Whether that body is only the start of what was sent.
-        self.is_cut = False
+        self._forget_answer()
 
     async def run(self, request: Request) -> Response:
         """Download *request*, for the next hop.
@@ -94,6 +88,7 @@ class Download:
         assert self._crawler.engine is not None
         self._outcome = Deferred()
         self._admitted = self._sent = 0
+        self._forget_answer()
         request.meta[_DOWNLOAD] = self
         # Later than our timeout, so that ours decides with every handler.
         request.meta["download_timeout"] = self.seconds_left + _HANDLER_GRACE
@@ -105,6 +100,13 @@ class Download:
         finally:
             self._permit.close()
             self.stop_clock()
+
+    def _forget_answer(self) -> None:
+        self._received = 0
+        #: The Content-Encoding that the body of the last answer came with.
+        self.encoding = b""
+        #: Whether that body is only the start of what was sent.
+        self.is_cut = False
 
     def give_up(self, why: Exception) -> None:
         """Stop waiting, and let :meth:`run` raise *why*."""
@@ -127,7 +129,7 @@ class Download:
         return self._left if since is None else self._left - (self._clock() - since)
 
     def start_clock(self) -> None:
-        """Start to count time."""
+        """Count time from now on."""
         self.stop_clock()
         if not self._outcome.called:
             self._counted_since = self._clock()
@@ -135,7 +137,7 @@ class Download:
             self._timer = call_later(max(self._left, 0.0), self.give_up, expired)
 
     def stop_clock(self) -> None:
-        """Stop to count time, until :meth:`start_clock`."""
+        """Do not count time until :meth:`start_clock`."""
         self._left, self._counted_since = self.seconds_left, None
         if self._timer is not None:
             self._timer.cancel()
@@ -163,23 +165,19 @@ class Download:
 
     def _check_number(self, requests: int) -> None:
         if requests > MAX_REQUESTS and self._given_up is None:
-            self.give_up(
-                FetchFailed(f"a middleware repeats the request more than {MAX_REQUESTS - 1} times")
-            )
+            why = f"a middleware repeats the request more than {MAX_REQUESTS - 1} times"
+            self.give_up(FetchFailed(why))
 
     def on_queued(self, request: Request) -> None:
         """Called when *request* is in the queue of its download slot."""
-        self._received = 0
-        self.is_cut = False
-        self.encoding = b""
+        self._forget_answer()
         self._permit.close()
         self._sent += 1
         self._check_number(self._sent)
         if self._given_up is not None:
             return
         if is_downgrade(request.url, self._origin):
-            # Scrapy's own middleware adds the credentials of the spider and the settings to
-            # all requests for a domain.
+            # HttpAuthMiddleware adds the credentials of the spider to all requests for a domain.
             request.headers.pop("Authorization", None)
         self._permit.enter_context(self._concurrency.released())
         self.stop_clock()
@@ -201,8 +199,7 @@ class Download:
     def on_bytes(self, count: int) -> None:
         """Called when *count* more bytes of the body have arrived.
 
-        Raises :exc:`~scrapy.exceptions.StopDownload` if they are enough, or the download was
-        given up.
+        Raises :exc:`~scrapy.exceptions.StopDownload` after the last one that is needed.
         """
         if self._given_up is not None:
             raise StopDownload(fail=True)
@@ -212,11 +209,8 @@ class Download:
             raise StopDownload(fail=False)
 
     def on_response(self, response: Response) -> None:
-        """Called with *response* before any middleware.
-
-        HttpCompressionMiddleware would decode the body, and drop it if it is too large. So the
-        header is removed, and the body is decoded here.
-        """
+        """Called with *response* before any middleware."""
+        # HttpCompressionMiddleware would decode the body, and drop it if it is too large.
         self.encoding = b",".join(response.headers.getlist("Content-Encoding"))
         response.headers.pop("Content-Encoding", None)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import pytest
 import pytest_twisted
@@ -11,6 +12,7 @@ from scrapy import Request
 from scrapy.exceptions import IgnoreRequest, StopDownload
 from scrapy.http import Response
 from scrapy.settings import Settings
+from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.test import get_crawler
 
 from scrapy_rep.exceptions import CrawlStopping
@@ -139,6 +141,22 @@ async def test_a_repeated_request_begins_anew() -> None:
     assert one.encoding == b""
     one.on_bytes(512_000)
     one.stop_clock()
+
+
+@pytest_twisted.ensureDeferred
+async def test_what_a_middleware_answers_is_not_encoded_as_the_answer_before() -> None:
+    one = download(Clock())
+    one.on_response(Response(URL, 301, headers={"Content-Encoding": "gzip"}))
+    with pytest.raises(StopDownload):
+        one.on_bytes(512_001)
+    from_middleware = Response(URL)
+
+    async def download_async(request: Request) -> Response:
+        return from_middleware
+
+    one._crawler.engine = SimpleNamespace(download_async=download_async)  # type: ignore[assignment]  # noqa: SLF001
+    assert await deferred_from_coro(one.run(Request(URL))) is from_middleware
+    assert (one.encoding, one.is_cut) == (b"", False)
 
 
 @pytest_twisted.ensureDeferred
