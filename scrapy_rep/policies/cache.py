@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, signals
@@ -24,20 +24,13 @@ from scrapy_rep.observers.stats import count, observe_duration
 from scrapy_rep.policies.fetcher import RobotsTxtFetcher, user_agent_of
 from scrapy_rep.policies.memory import PolicyMemory
 from scrapy_rep.policies.reader import PolicyReader
-from scrapy_rep.policies.states import (
-    FetchWith,
-    State,
-    UseStored,
-    after_claim,
-    lease_seconds,
-    state_of,
-)
+from scrapy_rep.policies.states import FetchWith, State, UseStored, after_claim, state_of
 from scrapy_rep.rep.caching.access import FetchResult
 from scrapy_rep.rep.caching.cache_entry import CacheEntry
 from scrapy_rep.rep.caching.freshness import shared_with, update, validators
 from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.policy import Policy
-from scrapy_rep.stores.base import Lease, Store, pause, time_of
+from scrapy_rep.stores.base import MAX_LEASE, Lease, Store, pause, time_of
 from scrapy_rep.stores.history import remember
 from scrapy_rep.stores.open import open_store_with_breaker
 from scrapy_rep.tokens import header_sent_by_default
@@ -47,8 +40,7 @@ if TYPE_CHECKING:
 
     from scrapy_rep.settings import RepSettings
 
-# At the end of a crawl: how often to check whether lookups are still under way, and the seconds
-# between two checks.
+# At the end of a crawl, the most times to check for lookups, and the seconds between two checks.
 _LOOKS_AT_END = 20
 _LOOK = 0.05
 
@@ -72,20 +64,18 @@ def steady(clock: Callable[[], float] = time.time) -> Callable[[], float]:
 
 @dataclass(slots=True)
 class _Lookup:
-    """The task that gets the policy of one origin."""
+    """The task that gets the policy of one origin: ``LOADING`` or ``FETCHING``."""
 
-    #: The request that started it; ``None`` if that request does not wait.
-    first: Deferred[Policy] | None
-    #: All requests that wait for it.
-    waiting: list[Deferred[Policy]]
-    #: ``LOADING`` or ``FETCHING``.
     state: State = State.LOADING
-    #: A reference, so that the task is not garbage-collected.
+    #: The requests that wait for it, and how many of them have not started it.
+    waiting: list[Deferred[Policy]] = field(default_factory=list)
+    joined: int = 0
+    #: Without this reference, the task could be garbage-collected.
     task: Deferred[None] | None = None
 
     def take_waiting(self) -> list[Deferred[Policy]]:
         """Return the waiting requests and remove them."""
-        waiting, self.waiting = self.waiting, []
+        waiting, self.waiting, self.joined = self.waiting, [], 0
         return waiting
 
 
@@ -118,12 +108,11 @@ class PolicyCache:
         self._fetcher = fetcher or RobotsTxtFetcher(
             crawler, settings, limit, self._log, self._observers
         )
-        if store is None:
-            store = open_store_with_breaker(
-                settings.store, settings.max_origins, clock, crawler.spider
-            )
-        self._store = store
-        self._lease_seconds = lease_seconds(settings.fetch_timeout)
+        self._store = store or open_store_with_breaker(
+            settings.store, settings.max_origins, clock, crawler.spider
+        )
+        # As long as a fetch may take, including its time in queues.
+        self._lease_seconds = min(2 * settings.fetch_timeout, MAX_LEASE)
         self._memory = PolicyMemory(settings.max_origins)
         self._reader = PolicyReader(crawler, settings, clock, self._log, self._memory)
         self._by_key = self._memory.by_key
@@ -158,7 +147,7 @@ class PolicyCache:
         policy = self._current(origin)
         is_due = policy is not None and policy.due
         if is_due and self.state(origin) is State.USABLE and not self._is_stopped:
-            self._start(origin, asking, None)
+            self._start(origin, self._find_out(origin, asking))
         return policy
 
     def get(self, origin: Origin, asking: Request) -> Deferred[Policy]:
@@ -174,7 +163,7 @@ class PolicyCache:
         if self._is_stopped:
             return fail(CrawlStopping())
         first: Deferred[Policy] = Deferred()
-        self._start(origin, asking, first)
+        self._start(origin, self._find_out(origin, asking), first)
         return first
 
     async def revalidate(self, origin: Origin, asking: Request) -> Policy:
@@ -189,8 +178,8 @@ class PolicyCache:
         if self._is_stopped:
             raise CrawlStopping
         first: Deferred[Policy] = Deferred()
-        self._lookups[origin] = _Lookup(first, [first])
-        await self._look_up(origin, self._fetch_anyway(origin, asking))
+        finding_out = self._fetch_anyway(origin, asking)
+        await maybe_deferred_to_future(self._start(origin, finding_out, first))
         return await maybe_deferred_to_future(first)
 
     def _current(self, origin: Origin) -> Policy | None:
@@ -203,23 +192,27 @@ class PolicyCache:
             self._memory.put(policy)
         return policy
 
-    def _join(self, origin: Origin) -> Deferred[Policy]:
-        """Wait for the lookup of *origin* that is under way."""
-        mine: Deferred[Policy] = Deferred()
-        self._lookups[origin].waiting.append(mine)
-        return mine
-
     # -- lookups ----------------------------------------------------------------------
 
-    def _start(self, origin: Origin, asking: Request, first: Deferred[Policy] | None) -> None:
-        """Start the lookup of *origin*. *first* waits for it, if it is not ``None``."""
-        lookup = _Lookup(first, [] if first is None else [first])
-        self._lookups[origin] = lookup
+    def _start(
+        self, origin: Origin, finding_out: Coroutine[Any, Any, Policy], *first: Deferred[Policy]
+    ) -> Deferred[None]:
+        """Start the lookup of *origin*, and return its end. *first* waits for its policy."""
+        lookup = self._lookups[origin] = _Lookup(waiting=[*first])
         # A separate task, because the request that started it may be cancelled.
-        lookup.task = deferred_from_coro(self._look_up(origin, self._find_out(origin, asking)))
+        lookup.task = deferred_from_coro(self._look_up(lookup, origin, finding_out))
+        return lookup.task
 
-    async def _look_up(self, origin: Origin, finding_out: Coroutine[Any, Any, Policy]) -> None:
+    def _join(self, origin: Origin) -> Deferred[Policy]:
+        """Wait for the lookup of *origin* that is under way."""
         lookup = self._lookups[origin]
+        lookup.joined += 1
+        lookup.waiting.append(Deferred())
+        return lookup.waiting[-1]
+
+    async def _look_up(
+        self, lookup: _Lookup, origin: Origin, finding_out: Coroutine[Any, Any, Policy]
+    ) -> None:
         policy: Policy | None = None
         try:
             policy = await finding_out
@@ -315,8 +308,7 @@ class PolicyCache:
         observe_duration(self._crawler, f"{origin.stats}/latency", now - started)
         self._log.on_fetch(policy, known, result, access)
         self._tell(policy, result, now - started)
-        coalesced = sum(waiter is not lookup.first for waiter in lookup.waiting)
-        count(self._crawler, f"{origin.stats}/coalesced_count", coalesced)
+        count(self._crawler, f"{origin.stats}/coalesced_count", lookup.joined)
         # The waiting requests do not need to wait for the store.
         self._serve(policy)
         await self._store.write(entry, lease)

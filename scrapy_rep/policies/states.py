@@ -19,7 +19,7 @@ from enum import Enum
 
 from scrapy_rep.rep.dialects import Access
 from scrapy_rep.rep.policy import Policy
-from scrapy_rep.stores.base import MAX_LEASE, Lease
+from scrapy_rep.stores.base import Lease
 
 #: How often a lookup waits for the fetch of another worker before it fetches too.
 MAX_WAITS = 3
@@ -28,18 +28,12 @@ MAX_WAITS = 3
 class State(Enum):
     """The state of an origin."""
 
-    #: There is no valid policy, and no lookup is under way.
-    UNKNOWN = "unknown"
-    #: The store is being read; requests wait.
-    LOADING = "loading"
-    #: The robots.txt is being fetched; requests wait.
-    FETCHING = "fetching"
-    #: There is a valid policy.
-    USABLE = "usable"
-    #: There is a valid policy, and a lookup for a newer one is under way.
-    REVALIDATING = "revalidating"
-    #: The robots.txt is unreachable. Requests are refused or held until the next attempt.
-    UNREACHABLE = "unreachable"
+    UNKNOWN = "no valid policy, no lookup"
+    LOADING = "the store is being read, requests wait"
+    FETCHING = "the robots.txt is being fetched, requests wait"
+    USABLE = "a valid policy, no lookup"
+    REVALIDATING = "a valid policy, and a lookup for a newer one"
+    UNREACHABLE = "requests are refused or held until the next attempt"
 
 
 def state_of(policy: Policy | None, lookup: State | None) -> State:
@@ -52,9 +46,6 @@ def state_of(policy: Policy | None, lookup: State | None) -> State:
     if policy.access is Access.UNREACHABLE:
         return State.UNREACHABLE
     return State.REVALIDATING if lookup else State.USABLE
-
-
-# -- what a lookup does next ----------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +87,3 @@ def after_claim(
     if policy is not None:
         return UseStored(policy, briefly=True)
     return WaitForPeer() if waits < MAX_WAITS else FetchWith(None)
-
-
-def lease_seconds(fetch_timeout: float) -> float:
-    """The length of a lease: as long as a fetch may take, including its time in queues."""
-    return min(2 * fetch_timeout, MAX_LEASE)

@@ -505,12 +505,15 @@ async def test_observers_are_told_of_each_new_policy() -> None:
 # -- leases -----------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(("timeout", "seconds"), [(20, 40), (1801, 3600)])
 @pytest_twisted.ensureDeferred
-async def test_a_lease_lasts_as_long_as_a_fetch_may_and_ends_with_it() -> None:
-    one = Crawl(REP_FETCH_TIMEOUT=20)
+async def test_a_lease_lasts_as_long_as_a_fetch_may_and_ends_with_it(
+    timeout: float, seconds: float
+) -> None:
+    one = Crawl(REP_FETCH_TIMEOUT=timeout)
     one.get()
     await settled()
-    assert one.store.seconds == [40]
+    assert one.store.seconds == [seconds]
     assert one.store.is_leased
     one.fetches.answer()
     await settled()

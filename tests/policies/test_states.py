@@ -12,12 +12,11 @@ from scrapy_rep.policies.states import (
     UseStored,
     WaitForPeer,
     after_claim,
-    lease_seconds,
     state_of,
 )
 from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.policy import Policy
-from scrapy_rep.stores.base import MAX_LEASE, Lease
+from scrapy_rep.stores.base import Lease
 from tests.policy_examples import NOON, unreachable, with_rules
 
 CURRENT = with_rules(b"")
@@ -70,8 +69,3 @@ def test_a_policy_that_somebody_else_revalidates_is_used_briefly() -> None:
 def test_somebody_elses_fetch_is_waited_for_three_times() -> None:
     steps = [after_claim(None, None, waits) for waits in range(5)]
     assert steps == [WaitForPeer()] * 3 + [FetchWith(None)] * 2
-
-
-def test_a_lease_lasts_as_long_as_a_fetch_may_with_its_time_in_queues() -> None:
-    assert lease_seconds(15) == 30
-    assert lease_seconds(MAX_LEASE) == MAX_LEASE
