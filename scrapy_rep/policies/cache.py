@@ -1,8 +1,7 @@
 """The policy cache: one current policy per origin, from memory, the store or a fetch.
 
 Each origin has at most one *lookup* at a time, which reads the store and fetches if necessary.
-All requests for the origin wait for it. :mod:`.states` has the states of an origin and decides
-the next step, :mod:`.reader` turns a cache entry into a policy, :mod:`.memory` bounds the memory.
+All requests for the origin wait for it. :mod:`.states` decides its next step.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from scrapy_rep.policies.fetcher import RobotsTxtFetcher, user_agent_of
 from scrapy_rep.policies.memory import PolicyMemory
 from scrapy_rep.policies.reader import PolicyReader
 from scrapy_rep.policies.states import FetchWith, State, UseStored, after_claim, state_of
-from scrapy_rep.rep.caching.access import FetchResult
+from scrapy_rep.rep.caching.access import FetchResult, access_result
 from scrapy_rep.rep.caching.cache_entry import CacheEntry
 from scrapy_rep.rep.caching.freshness import shared_with, update, validators
 from scrapy_rep.rep.parsing.urls import Origin
@@ -46,10 +45,9 @@ _LOOK = 0.05
 
 
 def steady(clock: Callable[[], float] = time.time) -> Callable[[], float]:
-    """A clock like *clock*, in seconds since the epoch, that never goes back.
+    """A clock like *clock*, in seconds since the epoch, that continues if *clock* is set back.
 
-    If *clock* is set back, time continues with the monotonic clock. Otherwise, a policy would be
-    used for too long.
+    Otherwise, a policy would be used for too long.
     """
     monotonic = time.monotonic
     offset = clock() - monotonic()
@@ -158,7 +156,7 @@ class PolicyCache:
         policy = self.usable(origin, asking)
         if policy is not None:
             return succeed(policy)
-        if self.state(origin) is not State.UNKNOWN:
+        if origin in self._lookups:
             return self._join(origin)
         if self._is_stopped:
             return fail(CrawlStopping())
@@ -217,14 +215,12 @@ class PolicyCache:
         try:
             policy = await finding_out
         except CrawlStopping as stopping:
-            # There is no policy for the waiting requests.
             for waiter in lookup.take_waiting():
                 waiter.errback(stopping)
         except Exception:
-            # A bug. It must not allow anything.
             self._log.on_bug(origin)
         finally:
-            # In any case, no request may wait forever.
+            # In any case, no request may wait forever. A bug must not allow anything.
             if policy is not None or lookup.waiting:
                 self._serve(policy or self._reader.refusing(origin))
             del self._lookups[origin]
@@ -235,9 +231,9 @@ class PolicyCache:
         while True:
             entry = self._newer(origin, await self._store.read(origin), asking)
             policy = await self._reader.read(entry, asking)
+            if policy is not None and not policy.due:
+                return self._stored(policy)
             if policy is not None:
-                if not policy.due:
-                    return self._stored(policy)
                 # No request waits for a revalidation.
                 self._serve(policy)
             if self._is_stopped:
@@ -274,10 +270,7 @@ class PolicyCache:
     def _newer(
         self, origin: Origin, entry: CacheEntry | None, asking: Request
     ) -> CacheEntry | None:
-        """The newer one of *entry*, which is from the store, and the entry in memory.
-
-        A response that varies by User-Agent is not used if it was sent to another one.
-        """
+        """The newer one of *entry*, which is from the store, and the entry in memory."""
         entry = shared_with(entry, user_agent_of(asking) or self._user_agent)
         policy = self._memory.get(origin)
         if policy is None or (entry is not None and time_of(entry) >= time_of(policy.entry)):
@@ -287,17 +280,17 @@ class PolicyCache:
     async def _fetch(
         self, origin: Origin, known: CacheEntry | None, asking: Request, lease: Lease | None
     ) -> Policy:
-        lookup = self._lookups[origin]
+        lookup, settings = self._lookups[origin], self._settings
         lookup.state = State.FETCHING
         count(self._crawler, f"{origin.stats}/request_count")
         started = self._clock()
         try:
             result = await self._fetcher.fetch(origin, asking, known)
             now = self._clock()
-            access = self._reader.access(result)
+            access = access_result(result, settings.dialect, settings.status_overrides)
             conditional = bool(validators(known))
             entry = update(known, origin, result, access, now, conditional=conditional)
-            entry = remember(known, entry, self._settings.history)
+            entry = remember(known, entry, settings.history)
             self._observers.on_fetch(result, access, known, entry, now)
             # Evaluated at the time of the response, so the waiting requests may use it.
             policy = await self._reader.read(entry, asking, now) or self._reader.refusing(origin)

@@ -1,7 +1,6 @@
-"""Decodes Content-Encoding up to a limit.
+"""Decodes Content-Encoding up to a limit, in bounded memory.
 
-Scrapy's HttpCompressionMiddleware decodes a body completely, and drops one that is larger than
-DOWNLOAD_MAXSIZE. Of a robots.txt, the first bytes are needed in any case, in bounded memory.
+Scrapy decodes a body completely, and drops a large one. Of a robots.txt, the first bytes count.
 """
 
 from __future__ import annotations
@@ -11,6 +10,11 @@ import zlib
 from collections.abc import Callable, Sequence
 
 from scrapy_rep.policies.errors import FetchFailed
+
+# More than any real file has. Each member costs time, even an empty one.
+_MAX_GZIP_MEMBERS = 100
+# Values that are not compressions. Some servers send charsets in this header.
+_NONE = frozenset({"", "identity", "none", "binary", "utf-8", "utf8", "iso-8859-1", "us-ascii"})
 
 
 def decompress(body: bytes, encodings: Sequence[str], limit: int, *, cut: bool) -> bytes:
@@ -26,11 +30,10 @@ def decompress(body: bytes, encodings: Sequence[str], limit: int, *, cut: bool) 
         name = encoding.strip().lower()
         if name in _NONE:
             continue
-        decode = _DECODERS.get(name)
-        if decode is None:
+        if name not in _DECODERS:
             raise FetchFailed(f"unknown Content-Encoding {name!r}")
         try:
-            body, complete = decode(body, limit)
+            body, complete = _DECODERS[name](body, limit)
         except Exception as error:
             # zlib.error, brotli.error, ZstdError, ImportError: each has its own.
             raise FetchFailed(f"cannot decode Content-Encoding {name!r}: {error}") from error
@@ -42,8 +45,7 @@ def decompress(body: bytes, encodings: Sequence[str], limit: int, *, cut: bool) 
 def _gunzip(data: bytes, limit: int) -> tuple[bytes, bool]:
     decoded = bytearray()
     complete = False
-    # RFC 1952 §2.2: a gzip file is one or more members. Bytes after the last one, often zeros,
-    # are ignored.
+    # RFC 1952 §2.2: a gzip file is one or more members. Other bytes after them are ignored.
     for _ in range(_MAX_GZIP_MEMBERS):
         member = zlib.decompressobj(16 + zlib.MAX_WBITS)
         decoded += member.decompress(data, limit - len(decoded))
@@ -58,14 +60,14 @@ def _gunzip(data: bytes, limit: int) -> tuple[bytes, bool]:
 
 
 def _inflate(data: bytes, limit: int) -> tuple[bytes, bool]:
-    # RFC 9110 §8.4.1.2: "deflate" is the zlib format. Some servers send the
-    # raw one instead.
+    # RFC 9110 §8.4.1.2: "deflate" is the zlib format. Some servers send the raw one instead.
+    stream = zlib.decompressobj()
     try:
-        stream = zlib.decompressobj()
-        return stream.decompress(data, limit), stream.eof
+        decoded = stream.decompress(data, limit)
     except zlib.error:
         stream = zlib.decompressobj(-zlib.MAX_WBITS)
-        return stream.decompress(data, limit), stream.eof
+        decoded = stream.decompress(data, limit)
+    return decoded, stream.eof
 
 
 def _unbrotli(data: bytes, limit: int) -> tuple[bytes, bool]:
@@ -88,9 +90,6 @@ def _unzstd(data: bytes, limit: int) -> tuple[bytes, bool]:
     return stream.decompress(data, limit), stream.eof
 
 
-# More than any real file has. Each member costs time, even an empty one.
-_MAX_GZIP_MEMBERS = 100
-
 # The request accepts only "identity", but some servers send the compressed file that they have on
 # disk. The packages for Brotli and Zstandard are installed if Scrapy itself uses them.
 _DECODERS: dict[str, Callable[[bytes, int], tuple[bytes, bool]]] = {
@@ -100,6 +99,3 @@ _DECODERS: dict[str, Callable[[bytes, int], tuple[bytes, bool]]] = {
     "br": _unbrotli,
     "zstd": _unzstd,
 }
-
-# Values that are not compressions. Some servers send charsets in this header.
-_NONE = frozenset({"", "identity", "none", "binary", "utf-8", "utf8", "iso-8859-1", "us-ascii"})

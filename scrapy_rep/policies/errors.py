@@ -17,7 +17,10 @@ def describe(error: Exception) -> str:
     """*error* as text, with its location if code of a project or another package raised it."""
     place = raised_in(error)
     where = f" (in {place})" if place else ""
-    return f"{type(error).__name__}{where}: {_message(error)}"
+    # For several errors at once, Twisted would show only their repr.
+    failures = getattr(error.__cause__ or error, "reasons", ())
+    said = "; ".join(f"{type(each.value).__name__}: {each.value}" for each in failures)
+    return f"{type(error).__name__}{where}: {said or error}"
 
 
 def raised_in(error: Exception) -> str | None:
@@ -30,10 +33,3 @@ def raised_in(error: Exception) -> str | None:
         if module.partition(".")[0] not in _OURS:
             return f"{module}.{frame.f_code.co_name}, line {line}"
     return None
-
-
-def _message(error: Exception) -> str:
-    """The message of *error*. For several errors at once, Twisted would show only their repr."""
-    failures = getattr(error.__cause__ or error, "reasons", ())
-    said = "; ".join(f"{type(each.value).__name__}: {each.value}" for each in failures)
-    return said or str(error)

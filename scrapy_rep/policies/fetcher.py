@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 _SOON = 0.25
 # Meta keys with credentials for a server.
 _CREDENTIALS = ("http_user", "http_pass", "ftp_user", "ftp_password")
-
 # The meta of every robots.txt request. It overrides the meta of the page's request.
 _META: dict[str, Any] = {
     "dont_obey_robotstxt": True,
@@ -66,8 +65,7 @@ _META: dict[str, Any] = {
 class FetchLimiter:
     """Allows *at_once* fetches that are not slow, and *in_all* including the slow ones.
 
-    A slow fetch only waits for its server and costs almost nothing. So hosts that do not answer do
-    not block the others.
+    A slow fetch costs almost nothing. So hosts that do not answer do not block the others.
     """
 
     def __init__(self, at_once: int, in_all: int) -> None:
@@ -77,7 +75,7 @@ class FetchLimiter:
 
     @asynccontextmanager
     async def acquire(self) -> AsyncIterator[None]:
-        """Wait until a fetch may run; use it around the fetch. First come, first served."""
+        """Wait until the fetch in this context may run. First come, first served."""
         with ExitStack() as running, ExitStack() as quick:
             await maybe_deferred_to_future(self._in_all.acquire())
             running.callback(self._in_all.release)
@@ -143,7 +141,7 @@ class RobotsTxtFetcher:
             self._downloads.discard(download)
 
     def _failed(self, origin: Origin, error: Exception) -> str:
-        """Count and log *error*, which ended a fetch, and return its description."""
+        """Count and log *error*, and return its description."""
         if isinstance(error, FetchFailed):
             return printable(str(error))
         if not isinstance(error, IgnoreRequest):
@@ -175,11 +173,7 @@ class RobotsTxtFetcher:
     def _request(
         self, url: str, origin: Origin, asking: Request, known: CacheEntry | None
     ) -> Request:
-        """The request for one hop.
-
-        It is new for each hop, because Scrapy writes values for one host into the meta, such as
-        the download slot.
-        """
+        """A new request for each hop: Scrapy writes values for one host into the meta."""
         meta: dict[str, Any] = {
             key: asking.meta[key] for key in self._settings.fetch_meta_keys if key in asking.meta
         }
@@ -189,14 +183,12 @@ class RobotsTxtFetcher:
         # Compression saves nothing on files of this size, and can be a bomb.
         headers: dict[str, Any] = {"Accept-Encoding": "identity"}
         if known is not None and known.copy is not None and known.copy.result.url == url:
-            # Only for the URL of the file, not for redirects. As bytes, because Scrapy would
-            # encode text as UTF-8.
+            # Not for redirects. As bytes, because Scrapy would encode text as UTF-8.
             headers |= {name: value.encode("latin-1") for name, value in validators(known)}
         if user_agent := asking.headers.get("User-Agent"):
             headers["User-Agent"] = user_agent
         if "_auth_proxy" in asking.meta and "proxy" in meta:
-            # The request is a retry: HttpProxyMiddleware has moved the credentials for the proxy
-            # here.
+            # In a retry, HttpProxyMiddleware has moved the credentials for the proxy here.
             meta["_auth_proxy"] = asking.meta["_auth_proxy"]
             headers["Proxy-Authorization"] = asking.headers.get("Proxy-Authorization")
         headers |= self._settings.fetch_headers

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections import OrderedDict
 from itertools import chain
 
-from scrapy_rep.rep.caching.access import FetchResult
 from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.policy import Policy
 
 #: The most bytes that policies may take, by estimate. Other policies are in the store only.
 MAX_BYTES = 20 * 2**20
-# Estimated bytes of the objects of a policy,
+# Estimated bytes of a policy, of a header, and for each byte of a file with the index of its rules.
 _POLICY = 2_000
-# of the objects of a header,
 _HEADER = 200
-# and for each byte of a parsed file, with the index of its rules.
 _PARSED = 5
 
 
@@ -48,28 +45,22 @@ class PolicyMemory:
         before = self.by_key.pop(key, None)
         self.taken += bytes_of(policy) - (bytes_of(before) if before else 0)
         self.by_key[key] = policy
-        while self._is_full and len(self.by_key) > 1:
+        while len(self.by_key) > self._max_origins or (
+            self.taken > self._max_bytes and len(self.by_key) > 1
+        ):
             _, oldest = self.by_key.popitem(last=False)
             self.taken -= bytes_of(oldest)
-
-    @property
-    def _is_full(self) -> bool:
-        return len(self.by_key) > self._max_origins or self.taken > self._max_bytes
 
 
 def bytes_of(policy: Policy) -> int:
     """About how many bytes *policy* takes, including everything whose size a server controls."""
     entry = policy.entry
-    per_byte = 1 if policy.rules is None else _PARSED
     taken = _POLICY + sum(map(len, entry.earlier))
-    if entry.copy is not None:
-        taken += _of_result(entry.copy.result, per_byte)
-    if entry.outage is not None:
-        taken += _of_result(entry.outage.result, 1)
+    per_byte = 1 if policy.rules is None else _PARSED
+    for known, factor in ((entry.copy, per_byte), (entry.outage, 1)):
+        if known is not None:
+            result = known.result
+            taken += factor * len(result.body) + len(result.url) + len(result.detail)
+            fields = chain(result.headers, *result.via)
+            taken += sum(_HEADER + len(name) + len(value) for name, value in fields)
     return taken
-
-
-def _of_result(result: FetchResult, per_byte: int) -> int:
-    fields = chain(result.headers, *result.via)
-    headers = sum(_HEADER + len(name) + len(value) for name, value in fields)
-    return per_byte * len(result.body) + len(result.url) + len(result.detail) + headers

@@ -9,7 +9,7 @@ from scrapy import Request, signals
 
 from scrapy_rep.pages.tdmrep import TdmFile, TdmOrigin
 from scrapy_rep.parsers.chain import CheckedRules, ParserChain
-from scrapy_rep.rep.caching.access import Failure, FetchResult, access_result
+from scrapy_rep.rep.caching.access import Failure, FetchResult
 from scrapy_rep.rep.caching.cache_entry import CacheEntry, Outage
 from scrapy_rep.rep.caching.freshness import Evaluation, evaluate
 from scrapy_rep.rep.dialects import Access
@@ -29,10 +29,7 @@ _ROBOTS_PARSED = getattr(signals, "robots_parsed", None)
 
 
 class PolicyReader:
-    """Reads cache entries with the settings and the parsers of one crawl.
-
-    *clock* returns seconds since the epoch. A file whose rules are in *memory* is not parsed again.
-    """
+    """Reads cache entries in one crawl. A file whose rules are in *memory* is not parsed again."""
 
     def __init__(
         self,
@@ -50,10 +47,6 @@ class PolicyReader:
         self._bounds = settings.bounds(started=clock())
         self._chain = ParserChain(crawler, settings)
 
-    def access(self, result: FetchResult) -> Access:
-        """The access result of *result* in this crawl."""
-        return access_result(result, self._settings.dialect, self._settings.status_overrides)
-
     async def read(
         self, entry: CacheEntry | None, asking: Request, now: float | None = None
     ) -> Policy | None:
@@ -65,25 +58,17 @@ class PolicyReader:
         return self._policy(entry, evaluation, rules)
 
     def renewed(self, policy: Policy) -> Policy | None:
-        """The policy by the entry of *policy* now, without parsing the file again."""
-        evaluation = self._evaluate(policy.entry)
-        if evaluation.access is Access.SUCCESSFUL and policy.rules is None:
-            return None
-        return self._policy(policy.entry, evaluation, policy.rules)
+        """The policy by the entry of *policy* now, if the file need not be parsed for it."""
+        return self._policy(policy.entry, self._evaluate(policy.entry), policy.rules)
 
     def refusing(self, origin: Origin) -> Policy:
         """A policy that refuses everything, used after an error in this package."""
         failed = FetchResult(origin.robots_url, failure=Failure.NO_ANSWER, detail="internal error")
         now = self._clock()
-        return Policy(
-            origin=origin,
-            access=Access.UNREACHABLE,
-            dialect=self._settings.dialect,
-            rules=None,
-            entry=CacheEntry(origin, outage=Outage(failed, since=now, last_at=now, attempts=1)),
-            copy=None,
-            until=now + self._settings.retry_delay,
-        )
+        entry = CacheEntry(origin, outage=Outage(failed, since=now, last_at=now, attempts=1))
+        until = now + self._settings.retry_delay
+        dialect = self._settings.dialect
+        return Policy(origin, Access.UNREACHABLE, dialect, None, entry, copy=None, until=until)
 
     def _evaluate(self, entry: CacheEntry | None, now: float | None = None) -> Evaluation:
         settings = self._settings
@@ -97,16 +82,18 @@ class PolicyReader:
             return None
         if evaluation.access is not Access.SUCCESSFUL:
             rules = None
+        elif rules is None:
+            return None
         robots = rules.robots if isinstance(rules, CheckedRules) else None
         return Policy(
-            origin=entry.origin,
-            access=evaluation.access,
-            dialect=self._settings.dialect,
-            rules=rules,
-            entry=entry,
-            copy=evaluation.copy,
-            until=evaluation.until,
-            due=evaluation.due,
+            entry.origin,
+            evaluation.access,
+            self._settings.dialect,
+            rules,
+            entry,
+            evaluation.copy,
+            evaluation.until,
+            evaluation.due,
             when_unreachable=self._settings.when_unreachable,
             robots=robots,
             directives=Directives.of(robots, self._settings.honoured) if robots else None,
@@ -116,8 +103,8 @@ class PolicyReader:
     async def _rules(self, origin: Origin, result: FetchResult, asking: Request) -> Rules:
         before = self._memory.get(origin)
         if before and before.rules and before.copy:
-            read = before.copy.result
-            if (read.body, read.cut) == (result.body, result.cut):
+            parsed = before.copy.result
+            if (parsed.body, parsed.cut) == (result.body, result.cut):
                 return before.rules
         if isinstance(origin, TdmOrigin):
             return TdmFile.parse(result.body)
