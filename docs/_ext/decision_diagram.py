@@ -32,7 +32,6 @@ from scrapy_rep import (
     RobotsForbidden,
     RobotsTxt,
 )
-from scrapy_rep.parsers.chain import Unreadable
 from scrapy_rep.parsers.external import ExternalRules
 from scrapy_rep.rep.caching.access import FetchResult
 from scrapy_rep.rep.caching.cache_entry import CacheEntry, StoredResponse
@@ -117,7 +116,7 @@ def steps() -> Iterator[Step]:
         Outcome.of(each, "ROBOTSTXT_PARSER says so") for each in protego
     )
     # The rules of a file for which no parser is left.
-    unreadable = Unreadable(RFC9309).verdict(_PAGE, _AGENT)
+    unreadable = ExternalRules(None, RFC9309).verdict(_PAGE, _AGENT)
     yield Step(
         "Which parser reads the file?",
         ["ROBOTSTXT_PARSER; if that raises,", "REP_FALLBACK_PARSER, then this package."],

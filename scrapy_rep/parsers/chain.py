@@ -9,28 +9,23 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
-from scrapy.utils.misc import build_from_crawler
 from scrapy.utils.python import global_object_name
 
-from scrapy_rep.exceptions import ConfigurationError
 from scrapy_rep.observers.stats import count
 from scrapy_rep.parser import RepRobotParser
-from scrapy_rep.parsers.external import ExternalRules, too_costly
-from scrapy_rep.parsers.logs import escape_logs
-from scrapy_rep.parsers.wire import Wire, is_rewritten
+from scrapy_rep.parsers.external import ExternalRules, check_usable, escape_logs, too_costly
+from scrapy_rep.parsers.wire import is_rewritten, spellings
 from scrapy_rep.rep.caching.access import FetchResult
-from scrapy_rep.rep.dialects import Dialect
 from scrapy_rep.rep.parsing.agents import EVERYONE, Agents
 from scrapy_rep.rep.parsing.lines import within_limit
-from scrapy_rep.rep.parsing.urls import Origin, is_robots_txt
-from scrapy_rep.rep.policy import Rules
+from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.rules.robotstxt import RobotsTxt
-from scrapy_rep.rep.rules.verdict import Reason, Verdict
+from scrapy_rep.rep.rules.verdict import Verdict
 from scrapy_rep.rep.text import printable
 
 if TYPE_CHECKING:
@@ -54,7 +49,7 @@ class ParserChain:
         self._max_size = settings.max_size
         escape_logs(logger)
         #: Other URLs that a request for a URL may be sent as.
-        self.spellings = Wire(crawler.settings).spellings
+        self.spellings = partial(spellings, crawler.settings.getwithbase("DOWNLOAD_HANDLERS"))
         chosen = settings.parser or RepRobotParser
         candidates = (chosen, settings.fallback_parser, RepRobotParser)
         #: In the order in which they are used; a dict is an ordered set.
@@ -72,18 +67,6 @@ def body_to_read(result: FetchResult, max_size: int) -> bytes:
     return within_limit(result.body, result.size_to_read(max_size))
 
 
-def check_usable(parser: type[RobotParser], crawler: Crawler, setting: str) -> None:
-    """Raise an error if *parser*, of *setting*, cannot be used, for example without its package."""
-    if parser is RepRobotParser:
-        return
-    try:
-        build_from_crawler(parser, crawler, b"")
-    except Exception as error:
-        raise ConfigurationError(
-            f"{global_object_name(parser)}, of {setting}, cannot be used: {error}"
-        ) from error
-
-
 class CheckedRules:
     """The rules in *body*. If the parser in use raises an exception, the next one replaces it.
 
@@ -96,7 +79,7 @@ class CheckedRules:
         self._body = body
         self._parsers = iter(chain.parsers)
         self._parser: type[RobotParser] = RepRobotParser
-        self._rules: Rules = self._next()
+        self._rules = self._next()
 
     def allowed(self, url: str, agents: Agents) -> bool:
         """Whether *agents* may access *url*."""
@@ -145,18 +128,18 @@ class CheckedRules:
         """The parser in use, for the ``robots_parsed`` signal."""
         if isinstance(self._rules, RobotsTxt):
             return RepRobotParser(self._rules)
-        return self._rules.parser if isinstance(self._rules, ExternalRules) else None
+        return self._rules.parser
 
     # -- which parser ---------------------------------------------------------------
 
-    def _next(self) -> Rules:
-        """The rules from the next parser that can read the body."""
+    def _next(self) -> RobotsTxt | ExternalRules:
+        """The rules from the next parser that can read the body. The last rules never raise."""
         for parser in self._parsers:
             self._parser = parser
             rules = self.robots if parser is RepRobotParser else self._read_with(parser)
             if rules is not None:
                 return rules
-        return Unreadable(self._chain.dialect)
+        return ExternalRules(None, self._chain.dialect)
 
     def _read_with(self, parser: type[RobotParser]) -> ExternalRules | None:
         if cost := too_costly(self._body):
@@ -164,15 +147,13 @@ class CheckedRules:
             message = "%(parser)s skipped %(url)s: %(cost)s. The next parser is used."
             self._warn(message, parser, cost=cost)
             return None
-        crawler, dialect = self._chain.crawler, self._chain.dialect
         try:
-            return ExternalRules.parse(parser, crawler, self._body, dialect)
+            return ExternalRules.parse(parser, self._chain.crawler, self._body, self._chain.dialect)
         except Exception as error:
             self._report_failure(parser, error, "parsing it")
             return None
 
     def _hand_over(self, error: Exception, about: str, agents: Agents) -> None:
-        """Use the next parser. The last one never raises, so this ends."""
         names = agents if isinstance(agents, str) else ", ".join(agents)
         self._report_failure(self._parser, error, f"checking {about} for {names or EVERYONE}")
         self._rules = self._next()
@@ -180,13 +161,13 @@ class CheckedRules:
     def _report_failure(self, parser: type[RobotParser], error: Exception, task: str) -> None:
         count(self._chain.crawler, f"robotstxt/parser_error_count/{global_object_name(parser)}")
         self._warn(
-            "%(parser)s failed on %(url)s (%(error)s) while %(task)s. The next parser is used. "
+            "%(parser)s failed on %(url)s (%(what)s) while %(task)s. The next parser is used. "
             "If there is none, all pages of this origin are refused. Please report this to the "
             "parser's authors, with the file (%(size)d bytes, SHA-256 %(digest)s), REP_DIALECT "
             "(%(dialect)s) and versions (%(versions)s).",
             parser,
             error,
-            error=printable(f"{type(error).__name__}: {error}"),
+            what=printable(f"{type(error).__name__}: {error}"),
             task=printable(task),
             size=len(self._body),
             digest=sha256(self._body).hexdigest(),
@@ -198,31 +179,13 @@ class CheckedRules:
         self,
         message: str,
         parser: type[RobotParser],
-        exception: Exception | None = None,
-        /,
+        error: Exception | None = None,
         **values: object,
     ) -> None:
         values["parser"] = global_object_name(parser)
         values["url"] = printable(self._origin.robots_url)
         extra = {"spider": self._chain.crawler.spider}
-        logger.warning(message, values, exc_info=exception, extra=extra)
-
-
-class Unreadable:
-    """The rules of a file that no parser could read: nothing is allowed."""
-
-    def __init__(self, dialect: Dialect) -> None:
-        self._dialect = dialect
-
-    def allowed(self, url: str, agents: Agents) -> bool:
-        """Whether *agents* may access *url*: only the robots.txt itself."""
-        return self.verdict(url, agents).allowed
-
-    def verdict(self, url: str, agents: Agents) -> Verdict:
-        """The same, with what it rests on."""
-        if is_robots_txt(url, self._dialect):
-            return Verdict(True, Reason.ROBOTS_TXT_ITSELF)
-        return Verdict(False, Reason.UNREADABLE)
+        logger.warning(message, values, exc_info=error, extra=extra)
 
 
 def _version(distribution: str) -> str:

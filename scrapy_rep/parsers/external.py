@@ -1,4 +1,4 @@
-"""External parsers, with a limit on the cost of a file.
+"""External parsers, with a limit on the cost of a file, and with safe logs.
 
 They parse untrusted files in the event loop. Protego 0.7.0 stores a rule once for each user-agent
 line above it, so a robots.txt of 100 KiB can block the loop for ten seconds. Other parsers may
@@ -7,14 +7,21 @@ have similar problems. So the cost of a body is estimated before an external par
 
 from __future__ import annotations
 
+import logging
+import traceback
 from typing import TYPE_CHECKING
 
+import protego
 from scrapy.utils.misc import build_from_crawler
+from scrapy.utils.python import global_object_name
 
+from scrapy_rep.exceptions import ConfigurationError
+from scrapy_rep.parser import RepRobotParser
 from scrapy_rep.rep.dialects import Dialect
 from scrapy_rep.rep.parsing.agents import EVERYONE, Agents
 from scrapy_rep.rep.parsing.urls import is_robots_txt
 from scrapy_rep.rep.rules.verdict import Reason, Verdict
+from scrapy_rep.rep.text import printable
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -68,10 +75,12 @@ def cost_of(body: bytes) -> int:
 
 
 class ExternalRules:
-    """A :class:`~scrapy.robotstxt.RobotParser` behind :class:`~scrapy_rep.rep.policy.Rules`."""
+    """A :class:`~scrapy.robotstxt.RobotParser` behind :class:`~scrapy_rep.rep.policy.Rules`.
 
-    def __init__(self, parser: RobotParser, dialect: Dialect) -> None:
-        #: The parser with the parsed body.
+    If no parser could read the file, *parser* is ``None``, and nothing is allowed.
+    """
+
+    def __init__(self, parser: RobotParser | None, dialect: Dialect) -> None:
         self.parser = parser
         self._dialect = dialect
 
@@ -90,14 +99,48 @@ class ExternalRules:
         """The answer of :meth:`allowed`. These parsers return neither a rule nor a line."""
         if is_robots_txt(url, self._dialect):
             return Verdict(True, Reason.ROBOTS_TXT_ITSELF)
+        if self.parser is None:
+            return Verdict(False, Reason.UNREADABLE)
         return Verdict(self.answer(url, agents), Reason.OTHER_PARSER)
 
     def answer(self, url: str, agents: Agents) -> bool:
         """The answer of the parser itself, also for the URL of the robots.txt."""
-        return bool(self.parser.allowed(url, _preferred(agents)))
+        agent = agents if isinstance(agents, str) else next(iter(agents), EVERYONE)
+        return self.parser is not None and bool(self.parser.allowed(url, agent))
 
 
-def _preferred(agents: Agents) -> str:
-    if isinstance(agents, str):
-        return agents
-    return agents[0] if agents else EVERYONE
+def check_usable(parser: type[RobotParser], crawler: Crawler, setting: str) -> None:
+    """Raise an error if *parser*, of *setting*, cannot be used, for example without its package."""
+    if parser is RepRobotParser:
+        return
+    try:
+        build_from_crawler(parser, crawler, b"")
+    except Exception as error:
+        raise ConfigurationError(
+            f"{global_object_name(parser)}, of {setting}, cannot be used: {error}"
+        ) from error
+
+
+def _escape(record: logging.LogRecord) -> bool:
+    """A filter that escapes message and traceback. It drops no record."""
+    message = record.getMessage()
+    if not message.isprintable():
+        record.msg, record.args = printable(message, None), ()
+    if record.exc_info and record.exc_info[1]:
+        # Formatters use this text if it is set.
+        text = "".join(traceback.format_exception(record.exc_info[1])).rstrip("\n")
+        record.exc_text = "\n".join(printable(line, None) for line in text.split("\n"))
+    return True
+
+
+def escape_logs(logger: logging.Logger) -> None:
+    """Escape control characters in the records of *logger* and of Protego's loggers.
+
+    RFC 9309 §3: the content of a robots.txt is untrusted. Protego logs its values as they are, and
+    other parsers put them into their exceptions.
+    """
+    logger.addFilter(_escape)
+    # The filter of a logger does not see the records of its children.
+    for name in list(logging.root.manager.loggerDict):
+        if f"{name}.".startswith(f"{protego.__name__}."):
+            logging.getLogger(name).addFilter(_escape)

@@ -10,6 +10,7 @@ import logging
 from collections import OrderedDict
 from collections.abc import Sequence
 from hashlib import blake2b
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from scrapy.utils.datatypes import LocalCache
@@ -20,9 +21,14 @@ from scrapy_rep.observers.observer import Observer
 from scrapy_rep.observers.report.model import Disagreement
 from scrapy_rep.observers.stats import count
 from scrapy_rep.parser import RepRobotParser
-from scrapy_rep.parsers.chain import body_to_read, check_usable
-from scrapy_rep.parsers.external import ExternalRules, cost_of, too_costly
-from scrapy_rep.parsers.logs import escape_logs
+from scrapy_rep.parsers.chain import body_to_read
+from scrapy_rep.parsers.external import (
+    ExternalRules,
+    check_usable,
+    cost_of,
+    escape_logs,
+    too_costly,
+)
 from scrapy_rep.rep.rules.differences import class_of_difference
 from scrapy_rep.rep.rules.robotstxt import RobotsTxt
 from scrapy_rep.rep.rules.verdict import Reason, Verdict
@@ -43,24 +49,17 @@ logger = logging.getLogger(__name__)
 # The most memory for parsed files, in the unit of cost_of(): with Protego, up to 15 bytes each.
 # That is enough for about 1,400 files of 30 rules.
 _ROOM = 2_000_000
-
 # The most origins and rules that are remembered as logged.
 _MAX_REPORTED = 10_000
-
-# For files with a higher cost, the reason for a difference is not searched.
+# Above this cost, the reason for a difference is not searched, which parses a file twenty times.
 _MOST_TO_CLASSIFY = 20_000
-
 # Only decisions by the content of the file are compared.
 _BY_FILE = (Reason.NO_RULE, Reason.RULE, Reason.NO_GROUP, Reason.OTHER_PARSER)
+_ANSWER = {True: "allowed", False: "disallowed"}
 
 # The result of a comparison, and the last part of its stat. A parser is stricter if it refuses an
-# admitted request, looser if it allows a refused one. The result is an error if the parser raises
-# an exception. A comparison is skipped if the request is not in the sample or the file is too
-# expensive.
+# admitted request. A request that is not in the sample is skipped, as is a file that is too costly.
 Outcome = Literal["agree", "stricter", "looser", "error", "skipped"]
-
-
-_ANSWER = {True: "allowed", False: "disallowed"}
 
 
 class _File(NamedTuple):
@@ -71,10 +70,7 @@ class _File(NamedTuple):
 
 
 class ShadowParsers(Observer):
-    """The shadow parsers of one crawl.
-
-    *recorder* gets the differences for the report.
-    """
+    """The shadow parsers of one crawl. *recorder* gets the differences for the report."""
 
     observes_allowed = True
 
@@ -90,10 +86,10 @@ class ShadowParsers(Observer):
         self._recorder = recorder
         self._parsers = {global_object_name(parser): parser for parser in settings.compare_with}
         self._feed = JsonLinesFeed(crawler, feed) if feed else None
-        #: By the body, and whether it is cut.
+        # By the body, whose hash Python caches, and whether it is cut.
         self._files: OrderedDict[tuple[bytes, bool], _File] = OrderedDict()
         self._taken = 0
-        #: The differences and errors that were logged, with the class of a difference.
+        # The differences and errors that were logged, with the class of a difference.
         self._reported: LocalCache[tuple[object, ...], str | None] = LocalCache(_MAX_REPORTED)
 
     def on_decision(
@@ -102,36 +98,39 @@ class ShadowParsers(Observer):
         """Compare the decision with all parsers, if the content of the robots.txt decided."""
         if policy is None or policy.copy is None or verdict.reason not in _BY_FILE:
             return
-        if not in_sample(request.url, self._settings.compare_sample):
-            for name in self._parsers:
-                self._count(name, "skipped")
-            return
+        is_sampled = in_sample(request.url, self._settings.compare_sample)
+        all_read = self._file(policy.origin, policy.copy.result).read if is_sampled else ()
         url = verdict.sent_as or request.url
-        file = self._file(policy.origin, policy.copy.result)
-        for name, read in zip(self._parsers, file.read, strict=True):
+        for name, read in zip_longest(self._parsers, all_read, fillvalue="skipped"):
             if isinstance(read, str):
-                self._count(name, read)
-                continue
-            try:
-                theirs = _opinion(read, url, agents, verdict)
-            except Exception as error:
-                self._report_error(name, policy.origin, error)
-                self._count(name, "error")
-                continue
-            if theirs is None:
-                self._count(name, "agree")
+                outcome = read
             else:
-                self._report(Difference(url, tuple(agents), policy, verdict, name, theirs))
-                self._count(name, "looser" if theirs.allowed else "stricter")
+                outcome = self._compare(name, read, policy, url, agents, verdict)
+            count(self._crawler, f"robotstxt/compare/{name}/{outcome}")
 
-    def _count(self, name: str, outcome: Outcome) -> None:
-        count(self._crawler, f"robotstxt/compare/{name}/{outcome}")
+    def _compare(
+        self,
+        name: str,
+        read: RobotsTxt | ExternalRules,
+        policy: Policy,
+        url: str,
+        agents: Sequence[str],
+        ours: Verdict,
+    ) -> Outcome:
+        try:
+            theirs = _opinion(read, url, agents, ours)
+        except Exception as error:
+            self._report_error(name, policy.origin, error)
+            return "error"
+        if theirs is None:
+            return "agree"
+        self._report(Difference(url, tuple(agents), policy, ours, name, theirs))
+        return "looser" if theirs.allowed else "stricter"
 
     # -- files --------------------------------------------------------------------
 
     def _file(self, origin: Origin, result: FetchResult) -> _File:
         """*result*, the robots.txt of *origin*, parsed once by all parsers."""
-        # Python caches the hash of bytes.
         key = (result.body, result.cut)
         file = self._files.get(key)
         if file is not None:
@@ -162,37 +161,36 @@ class ShadowParsers(Observer):
 
     def _report(self, difference: Difference) -> None:
         """Log *difference* if it is new, and write it to the feed and the report."""
+        ours, theirs, policy = difference.ours, difference.theirs, difference.policy
         decisive = difference.decisive
         # Not the rule itself: it may be long.
         rule = hash(decisive.rule)
-        origin = difference.policy.origin
-        key = (difference.parser, origin, decisive.reason, rule, decisive.allowed)
+        key = (difference.parser, policy.origin, decisive.reason, rule, decisive.allowed)
         if key not in self._reported:
             self._reported[key] = self._class_of(difference)
-            self._log_difference(difference)
+            # External parsers return no reason.
+            is_bare = theirs.reason is Reason.OTHER_PARSER
+            logger.info(
+                "%(url)s is %(ours)s. %(parser)s disagrees: %(theirs)s.",
+                {
+                    "url": printable(difference.url),
+                    "ours": ours,
+                    "parser": difference.parser,
+                    "theirs": _ANSWER[theirs.allowed] if is_bare else theirs,
+                },
+                extra={"spider": self._crawler.spider},
+            )
         known_class = self._reported[key]
         if self._feed is not None:
             self._feed.write(difference.as_json(known_class))
         if self._recorder is not None:
-            self._recorder.compared(difference.policy, difference.disagreement(known_class))
-
-    def _log_difference(self, difference: Difference) -> None:
-        theirs = difference.theirs
-        values = {
-            "url": printable(difference.url),
-            "ours": difference.ours,
-            "parser": difference.parser,
-            # External parsers return no reason.
-            "theirs": _ANSWER[theirs.allowed] if theirs.reason is Reason.OTHER_PARSER else theirs,
-        }
-        extra = {"spider": self._crawler.spider}
-        logger.info("%(url)s is %(ours)s. %(parser)s disagrees: %(theirs)s.", values, extra=extra)
+            names = (printable(difference.url), printable(difference.parser))
+            opinions = (ours.allowed, theirs.allowed)
+            disagreement = Disagreement(*names, *opinions, decisive.line, known_class or "")
+            self._recorder.compared(policy, disagreement)
 
     def _class_of(self, difference: Difference) -> str | None:
-        """The known point of the standard on which the parsers differ, if there is one.
-
-        The search parses the file about twenty times, so large files are left out.
-        """
+        """The known point of the standard on which the parsers differ, if there is one."""
         decisive, policy = difference.decisive, difference.policy
         assert policy.copy is not None
         body = body_to_read(policy.copy.result, self._settings.max_size)
@@ -235,17 +233,6 @@ class Difference(NamedTuple):
         """The verdict of our parser, which has a line; it may be either of the two."""
         return self.theirs if self.theirs.rule else self.ours
 
-    def disagreement(self, known_class: str | None) -> Disagreement:
-        """This difference for the report, with printable text."""
-        return Disagreement(
-            url=printable(self.url),
-            parser=printable(self.parser),
-            ours=self.ours.allowed,
-            theirs=self.theirs.allowed,
-            line=self.decisive.line,
-            known_class=known_class or "",
-        )
-
     def as_json(self, known_class: str | None) -> dict[str, object]:
         """Its line of the feed."""
         decisive = self.decisive
@@ -264,10 +251,7 @@ class Difference(NamedTuple):
 
 
 def in_sample(url: str, share: float) -> bool:
-    """Whether *url* is in a sample of the size *share*, from 0 to 1.
-
-    Only the URL decides, so the samples of several crawls are the same.
-    """
+    """Whether *url* is in a sample of the size *share*, from 0 to 1, the same in every crawl."""
     if share >= 1:
         return True
     digest = blake2b(url.encode("utf-8", "surrogatepass"), digest_size=8).digest()
@@ -277,10 +261,7 @@ def in_sample(url: str, share: float) -> bool:
 def _opinion(
     read: RobotsTxt | ExternalRules, url: str, agents: Sequence[str], ours: Verdict
 ) -> Verdict | None:
-    """The verdict by *read*, the file of another parser, if it differs from *ours*.
-
-    Exceptions of the parser are not caught. If both agree, no verdict is created.
-    """
+    """The verdict by *read*, the file of another parser, if it differs from *ours*."""
     if isinstance(read, RobotsTxt):
         return None if read.allowed(url, agents) is ours.allowed else read.verdict(url, agents)
     # Not allowed(), which first checks for the URL of the robots.txt. That would double the time.

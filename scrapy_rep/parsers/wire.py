@@ -1,27 +1,21 @@
 """The URLs that servers receive if a download handler rewrites the URL of a request.
 
-:mod:`scrapy_rep.parsers.chain` compares them with the rules.
-
 RFC 9309 §2.2.2: "To evaluate if access to a URI is allowed, a crawler MUST match the
 paths in "allow" and "disallow" rules against the URI." Scrapy's default handler requests
 ``/secret`` if the URL of the request ends with ``/secret;``, so the rules for both count. The URL
-library of each handler computes its URLs here too: a copy of its code could be wrong with the
-next version of the library.
+library of each handler computes its URLs here too: a copy of its code would get out of date.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import chain
-from typing import TYPE_CHECKING
+from typing import Any
 from urllib.parse import quote, urldefrag, urlparse
 
 from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
-
-if TYPE_CHECKING:
-    from scrapy.settings import BaseSettings
 
 _HANDLERS = "scrapy.core.downloader.handlers"
 _SITE = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)://[^/?#]*")
@@ -63,42 +57,32 @@ def is_rewritten(url: str) -> bool:
     )
 
 
-class Wire:
-    """The URLs that the download handlers of one crawl send."""
-
-    def __init__(self, settings: BaseSettings) -> None:
-        self._settings = settings
-        self._targets: dict[str, tuple[_Targets, ...]] = {}
-
-    def spellings(self, url: str) -> tuple[str, ...]:
-        """The other URLs that a request for *url* may be sent as, in printable ASCII.
-
-        For a handler that is not one of Scrapy's, they are the URLs of all Scrapy's handlers.
-        """
-        if not is_rewritten(url):
-            return ()
-        site = _SITE.match(url.strip())
-        if not site:
-            return ()
-        scheme = site.group(1).lower()
-        if scheme not in self._targets:
-            self._targets[scheme] = self._targets_of(scheme)
-        targets = chain.from_iterable(sent_targets(each, url) for each in self._targets[scheme])
-        # A dict is an ordered set.
-        urls = dict.fromkeys(chain.from_iterable(map(url_paths, targets)))
-        return tuple(each for path in urls if (each := f"{site.group()}{path}") != url)
-
-    def _targets_of(self, scheme: str) -> tuple[_Targets, ...]:
-        try:
-            handler = self._settings.getwithbase("DOWNLOAD_HANDLERS")[scheme]
-            return (TARGETS[global_object_name(load_object(handler))],)
-        except Exception:
-            # Scrapy itself reports a handler that cannot be loaded.
-            return tuple(TARGETS.values())
-
-
 #: The request targets that a handler may send for a URL.
 _Targets = Callable[[str], Iterator[str]]
+
+
+def spellings(handlers: Mapping[str, object], url: str) -> tuple[str, ...]:
+    """The other URLs that a request for *url* may be sent as, in printable ASCII.
+
+    *handlers* are those of DOWNLOAD_HANDLERS. For one that is not Scrapy's, the URLs are those of
+    all Scrapy's handlers.
+    """
+    site = _SITE.match(url.strip()) if is_rewritten(url) else None
+    if site is None:
+        return ()
+    all_targets = _targets_of(handlers.get(site.group(1).lower()))
+    targets = chain.from_iterable(sent_targets(each, url) for each in all_targets)
+    # A dict is an ordered set.
+    urls = dict.fromkeys(chain.from_iterable(map(url_paths, targets)))
+    return tuple(each for path in urls if (each := f"{site.group()}{path}") != url)
+
+
+def _targets_of(handler: Any) -> Iterable[_Targets]:
+    try:
+        return (TARGETS[global_object_name(load_object(handler))],)
+    except Exception:
+        # Scrapy itself reports a handler that cannot be loaded.
+        return TARGETS.values()
 
 
 def sent_targets(targets: _Targets, url: str) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from scrapy.core.downloader.handlers.http2 import H2DownloadHandler
 from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
 from scrapy.settings import Settings
 
-from scrapy_rep.parsers.wire import TARGETS, Wire, is_rewritten, sent_targets, url_paths
+from scrapy_rep.parsers.wire import TARGETS, is_rewritten, sent_targets, spellings, url_paths
 from scrapy_rep.rep.dialects import RFC9309
 from scrapy_rep.rep.parsing.urls import path_to_match
 from tests.integration.odd_urls import odd_paths
@@ -25,9 +25,10 @@ class SomebodyElses(HTTP11DownloadHandler):
 
 def paths(path: str, **handlers: Any) -> list[str]:
     """What may be sent for *path*, with these download handlers."""
-    spellings = Wire(Settings({"DOWNLOAD_HANDLERS": handlers})).spellings(SITE + path)
-    assert all(spelling.startswith(f"{SITE}/") for spelling in spellings)
-    return [spelling.removeprefix(SITE) for spelling in spellings]
+    settings = Settings({"DOWNLOAD_HANDLERS": handlers})
+    found = spellings(settings.getwithbase("DOWNLOAD_HANDLERS"), SITE + path)
+    assert all(spelling.startswith(f"{SITE}/") for spelling in found)
+    return [spelling.removeprefix(SITE) for spelling in found]
 
 
 def test_the_handler_of_the_scheme_is_asked() -> None:
@@ -46,7 +47,7 @@ def test_all_handlers_are_asked_where_it_is_not_one_of_scrapys(handler: Any) -> 
 
 def test_what_cannot_be_sent_has_no_other_spelling() -> None:
     assert paths("/\u00e9;", https=HTTP11DownloadHandler) == []
-    assert Wire(Settings()).spellings("no URL;") == ()
+    assert spellings({}, "no URL;") == ()
 
 
 def test_spellings_are_printable() -> None:
