@@ -1,10 +1,8 @@
 """All non-public names of Scrapy that this package uses.
 
-For each name: its use, the version that introduced it, and the consequence if it is missing. This
-file makes no decisions. A test fails if another file of the package uses one of these names.
-
-Another downloader, or a later Scrapy, may lack some of them. Then :meth:`Engine.warn` logs the
-consequences at the start of a crawl, and the crawl continues safely.
+For each name: its use, the version that introduced it if that is later than 2.14, and the
+consequence if it is missing, as in another downloader or a later Scrapy: the crawl continues
+safely. A test fails if another file of the package uses one of these names.
 """
 
 from __future__ import annotations
@@ -54,28 +52,24 @@ class Engine:
 
     def missing(self) -> list[str]:
         """The names that are missing, without attributes of missing objects."""
+        owners = {"engine": self._crawler.engine, "downloader": self._downloader}
         missing: list[str] = []
         for name in _CONSEQUENCES:
-            if name.rpartition(".")[0] not in missing and not self._has(name):
-                missing.append(name)
+            owner, _, rest = name.partition(".")
+            try:
+                attrgetter(rest)(owners[owner])
+            except AttributeError:
+                if name.rpartition(".")[0] not in missing:
+                    missing.append(name)
         return missing
-
-    def _has(self, name: str) -> bool:
-        owner, _, rest = name.partition(".")
-        try:
-            attrgetter(rest)(self._crawler.engine if owner == "engine" else self._downloader)
-        except AttributeError:
-            return False
-        return True
 
     def warn(self) -> None:
         """Log one warning with the missing names and the consequences."""
-        missing = self.missing()
-        if missing:
-            consequences = dict.fromkeys(_CONSEQUENCES[name] for name in missing)
+        if missing := self.missing():
+            consequences = "; ".join(dict.fromkeys(_CONSEQUENCES[name] for name in missing))
             logger.warning(
                 "Scrapy or its downloader lacks %(names)s: %(consequences)s. The crawl continues.",
-                {"names": ", ".join(missing), "consequences": "; ".join(consequences)},
+                {"names": ", ".join(missing), "consequences": consequences},
                 extra={"spider": self._crawler.spider},
             )
 
@@ -88,7 +82,7 @@ class Engine:
 
     @property
     def _slot(self) -> Any:
-        """``engine._slot`` (since 2.14; ``engine.slot`` before): the engine's own requests."""
+        """``engine._slot`` (2.14): the engine's own requests."""
         return getattr(self._crawler.engine, "_slot", None)
 
     @property
@@ -96,8 +90,8 @@ class Engine:
         """Whether the crawl is about to stop and waits for its last requests.
 
         By ``engine.running`` (false as soon as the process stops) and ``engine._slot.closing``
-        (set by ``close_spider``; both older than 2.14), because Scrapy has no signal for it.
-        Without them, the crawl ends after all held requests have continued.
+        (set by ``close_spider``), because Scrapy has no signal for it. Without them, the crawl
+        ends after all held requests have continued.
         """
         closing = getattr(self._slot, "closing", None)
         return not getattr(self._crawler.engine, "running", True) or bool(closing)
@@ -105,9 +99,8 @@ class Engine:
     def keep_open(self, seconds: float) -> None:
         """Let the crawl end only after *seconds*.
 
-        By ``engine._slot.add_request`` and ``remove_request`` (older than 2.14). While a
-        request returns to the scheduler, the engine does not count it for a moment, and a
-        crawl without any other request would end. Without them, it may.
+        By ``engine._slot.add_request`` and ``remove_request``. While a request returns to the
+        scheduler, the engine does not count it for a moment, and the crawl could end.
         """
         add = getattr(self._slot, "add_request", None)
         remove = getattr(self._slot, "remove_request", None)
@@ -120,10 +113,9 @@ class Engine:
 
     @property
     def concurrency(self) -> int:
-        """``downloader.total_concurrency`` (older than 2.14): the downloader's limit.
+        """``downloader.total_concurrency``: the downloader's limit.
 
-        0 if there is no limit, or if the active requests are unknown: held requests then keep
-        their share of CONCURRENT_REQUESTS.
+        0 if there is none, or if the active requests are unknown: held requests then keep theirs.
         """
         if not hasattr(self._downloader, "active"):
             return 0
@@ -132,8 +124,8 @@ class Engine:
     def raise_concurrency(self, number: int) -> None:
         """Raise the downloader's concurrency limit by *number*, which may be negative.
 
-        The engine then looks for work, by ``engine._slot.nextcall`` (older than 2.14). Without
-        that, it looks every five seconds, and whenever a request ends.
+        The engine then looks for work, by ``engine._slot.nextcall``. Without that, it looks every
+        five seconds, and whenever a request ends.
         """
         if number and self.concurrency:
             self._downloader.total_concurrency += number
@@ -143,14 +135,11 @@ class Engine:
 
     @property
     def active_count(self) -> int:
-        """The number of requests that the downloader and its middlewares have.
-
-        By ``downloader.active`` (older than 2.14); see :attr:`concurrency`.
-        """
+        """The number of requests in ``downloader.active``, with those in middlewares."""
         return len(getattr(self._downloader, "active", ()))
 
     def is_active(self, request: Request) -> bool:
-        """Whether the downloader still has this *request* object (``downloader.active``).
+        """Whether *request* is still in ``downloader.active``.
 
         There is no signal for a request that leaves without having been sent. Without this name,
         each request counts as active until the signal that it left.
@@ -169,7 +158,7 @@ class Engine:
     # -- download slots ------------------------------------------------------------
 
     def slot_key(self, request: Request) -> str | None:
-        """``downloader.get_slot_key(request)`` (since 2.12): in which slot *request* would be.
+        """``downloader.get_slot_key(request)``: in which slot *request* would be.
 
         Without it, ``None``: all requests count as requests of one slot.
         """
@@ -179,8 +168,7 @@ class Engine:
     def slot_is_free(self, key: str | None) -> bool:
         """Whether a request would start at once in the download slot *key*.
 
-        By ``slot.queue`` and ``slot.free_transfer_slots()`` (older than 2.14). Without them,
-        and without slots, it would.
+        By ``slot.queue`` and ``slot.free_transfer_slots()``. Without them, it would.
         """
         slot = self._download_slot(key)
         free = getattr(slot, "free_transfer_slots", None)
@@ -205,8 +193,8 @@ class Engine:
     ) -> list[tuple[Request, Any]]:
         """Take the requests that are wanted out of the queue of the download slot of *request*.
 
-        Each with a Deferred that fires with what the downloader returns for it: a response, or
-        another request, which the engine schedules. Without ``slot.queue``, none is taken.
+        Each with a Deferred for what the downloader returns for it: a response, or a request that
+        the engine schedules. Without ``slot.queue``, none is taken.
         """
         queue = self._queue_of(request)
         taken = [entry for entry in queue if is_wanted(entry[0])]
@@ -219,7 +207,7 @@ class Engine:
         return getattr(slot, "queue", deque())
 
     def _download_slot(self, key: str | None) -> Any:
-        """``downloader.slots`` (older than 2.14), usually one for each host."""
+        """``downloader.slots``, usually one for each host."""
         return getattr(self._downloader, "slots", {}).get(key)
 
     # -- download handlers -----------------------------------------------------------
@@ -227,10 +215,10 @@ class Engine:
     def widen_pools(self, connections: int) -> int:
         """Allow *connections* more in the handlers, before the first one is open.
 
-        By ``downloader.handlers._get_handler`` (older than 2.14) and :func:`_widen`. The
-        handlers for httpx and aiohttp (2.15) open as many connections as CONCURRENT_REQUESTS
-        says, so hanging robots.txt fetches would leave none for pages. Returns the number that
-        fetches may use: *connections*, or half of a handler's limit that cannot be changed.
+        By ``downloader.handlers._get_handler``. The handlers for httpx and aiohttp (2.15) open
+        CONCURRENT_REQUESTS connections, so hanging robots.txt fetches would leave none for pages.
+        Returns the number that fetches may use: *connections*, or half of a limit that cannot be
+        changed.
         """
         get_handler = getattr(getattr(self._downloader, "handlers", None), "_get_handler", None)
         if get_handler is None:
@@ -239,33 +227,27 @@ class Engine:
 
 
 def _widen(handler: Any, connections: int) -> int:
-    """``handler._pool_size_total`` (2.15), in handlers with a limit of their own."""
+    """By ``handler._pool_size_total`` (2.15), in handlers with a limit of their own.
+
+    aiohttp's has ``_session.connector._limit``; httpx's ``_limits``, ``_default_client`` and
+    ``_make_client``.
+    """
     pool = getattr(handler, "_pool_size_total", 0)
-    if not pool or _widen_aiohttp(handler, connections) or _widen_httpx(handler, connections):
-        return connections
-    return max(1, min(connections, pool // 2))
-
-
-def _widen_aiohttp(handler: Any, connections: int) -> bool:
-    """``handler._session.connector._limit`` (2.15), of aiohttp's."""
     connector: Any = getattr(getattr(handler, "_session", None), "connector", None)
-    if not hasattr(connector, "_limit"):
-        return False
-    connector._limit += connections  # noqa: SLF001
-    return True
-
-
-def _widen_httpx(handler: Any, connections: int) -> bool:
-    """``handler._limits``, ``_default_client`` and ``_make_client`` (2.15), of httpx's."""
     limits: Any = getattr(handler, "_limits", None)
-    if not hasattr(limits, "max_connections") or not hasattr(handler, "_default_client"):
-        return False
-    handler._limits = type(limits)(  # noqa: SLF001
-        max_connections=limits.max_connections + connections,
-        max_keepalive_connections=limits.max_keepalive_connections,
-    )
-    handler._default_client = handler._make_client()  # noqa: SLF001
-    return True
+    if not pool:
+        return connections
+    if hasattr(connector, "_limit"):
+        connector._limit += connections  # noqa: SLF001
+    elif hasattr(limits, "max_connections") and hasattr(handler, "_default_client"):
+        handler._limits = type(limits)(  # noqa: SLF001
+            max_connections=limits.max_connections + connections,
+            max_keepalive_connections=limits.max_keepalive_connections,
+        )
+        handler._default_client = handler._make_client()  # noqa: SLF001
+    else:
+        return max(1, min(connections, pool // 2))
+    return connections
 
 
 def has_no_headers(request: Request) -> bool:
