@@ -11,14 +11,12 @@ import logging
 from collections import deque
 from collections.abc import Callable
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scrapy import Request
 from scrapy.core.downloader import Downloader
+from scrapy.crawler import Crawler
 from scrapy.utils.asyncio import call_later
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
 
 logger = logging.getLogger(__name__)
 

@@ -12,8 +12,9 @@ from dataclasses import replace
 from functools import cached_property, partial
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING
 
+from scrapy.crawler import Crawler
+from scrapy.robotstxt import RobotParser
 from scrapy.utils.python import global_object_name
 
 from scrapy_rep.observers.stats import count
@@ -27,12 +28,7 @@ from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.rules.robotstxt import RobotsTxt
 from scrapy_rep.rep.rules.verdict import Verdict
 from scrapy_rep.rep.text import printable
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-    from scrapy.robotstxt import RobotParser
-
-    from scrapy_rep.settings import RepSettings
+from scrapy_rep.settings import RepSettings
 
 logger = logging.getLogger(__name__)
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import logging
 import traceback
-from typing import TYPE_CHECKING
 
 import protego
+from scrapy.crawler import Crawler
+from scrapy.robotstxt import RobotParser
 from scrapy.utils.misc import build_from_crawler
 from scrapy.utils.python import global_object_name
 
@@ -22,10 +23,6 @@ from scrapy_rep.rep.parsing.agents import EVERYONE, Agents
 from scrapy_rep.rep.parsing.urls import is_robots_txt
 from scrapy_rep.rep.rules.verdict import Reason, Verdict
 from scrapy_rep.rep.text import printable
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-    from scrapy.robotstxt import RobotParser
 
 # One unit is the cost of reading one byte; storing a rule costs as much as reading 15 bytes. With
 # Protego 0.7.0, the most expensive bodies within the limit block the loop for about 50 ms. Of the

@@ -10,27 +10,24 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scrapy import Request, signals
+from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest, StopDownload
+from scrapy.http import Response
+from scrapy.signalmanager import SignalManager
 from scrapy.utils.asyncio import CallLaterResult, call_later
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from scrapy_rep.engine import Engine
+from scrapy_rep.holding.concurrency import ConcurrencyLimit
 from scrapy_rep.policies.errors import FetchFailed
 from scrapy_rep.policies.hops import is_downgrade
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-    from scrapy.http import Response
-    from scrapy.signalmanager import SignalManager
-
-    from scrapy_rep.holding.concurrency import ConcurrencyLimit
-    from scrapy_rep.rep.parsing.urls import Origin
-    from scrapy_rep.settings import RepSettings
+from scrapy_rep.rep.parsing.urls import Origin
+from scrapy_rep.settings import RepSettings
 
 #: The most requests for one hop, including those that middlewares repeat.
 MAX_REQUESTS = 5

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scrapy import Request, signals
+from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.asyncio import call_later
@@ -19,7 +20,9 @@ from twisted.internet.defer import DeferredSemaphore
 
 from scrapy_rep.engine import Engine
 from scrapy_rep.exceptions import CrawlStopping
-from scrapy_rep.observers.observer import Exchange
+from scrapy_rep.holding.concurrency import ConcurrencyLimit
+from scrapy_rep.observers.observer import Exchange, Observers
+from scrapy_rep.observers.policy_log import PolicyLog
 from scrapy_rep.observers.stats import count
 from scrapy_rep.policies.download import Download, connect_downloads
 from scrapy_rep.policies.errors import FetchFailed, describe, raised_in
@@ -29,14 +32,7 @@ from scrapy_rep.rep.caching.cache_entry import CacheEntry
 from scrapy_rep.rep.caching.freshness import validators
 from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.text import printable
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-
-    from scrapy_rep.holding.concurrency import ConcurrencyLimit
-    from scrapy_rep.observers.observer import Observers
-    from scrapy_rep.observers.policy_log import PolicyLog
-    from scrapy_rep.settings import RepSettings
+from scrapy_rep.settings import RepSettings
 
 # A fetch that takes more seconds than this is slow.
 _SOON = 0.25

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from scrapy import Request, signals
+from scrapy.crawler import Crawler
 
+from scrapy_rep.observers.policy_log import PolicyLog
 from scrapy_rep.pages.tdmrep import TdmFile, TdmOrigin
 from scrapy_rep.parsers.chain import CheckedRules, ParserChain
+from scrapy_rep.policies.memory import PolicyMemory
 from scrapy_rep.rep.caching.access import Failure, FetchResult
 from scrapy_rep.rep.caching.cache_entry import CacheEntry, Outage
 from scrapy_rep.rep.caching.freshness import Evaluation, evaluate
@@ -16,13 +18,7 @@ from scrapy_rep.rep.dialects import Access
 from scrapy_rep.rep.directives.directives import Directives
 from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.policy import Policy, Rules
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-
-    from scrapy_rep.observers.policy_log import PolicyLog
-    from scrapy_rep.policies.memory import PolicyMemory
-    from scrapy_rep.settings import RepSettings
+from scrapy_rep.settings import RepSettings
 
 # Scrapy has the signal since 2.18.
 _ROBOTS_PARSED = getattr(signals, "robots_parsed", None)
