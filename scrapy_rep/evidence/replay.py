@@ -30,7 +30,7 @@ def replay(
     there was none, the words for it, the status of a server that does not speak HTTP, and the
     User-Agent. Raises :exc:`NotAsClaimed`.
     """
-    hops = Hops(robots_url, max_redirects, max_size)
+    hops = Hops([robots_url], max_redirects, max_size)
     for number, answer in enumerate(answers, 1):
         if answer.url != hops.urls[-1]:
             raise NotAsClaimed(f"the archive has an answer from {answer.url}, not {hops.urls[-1]}")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from scrapy import Request, signals
@@ -40,6 +41,7 @@ _QUEUE_POLL = 0.25
 _HANDLER_GRACE = 1.0
 
 
+@dataclass(eq=False)
 class Download:
     """The download of the robots.txt of *origin*: a request for each hop, one at a time.
 
@@ -48,20 +50,14 @@ class Download:
     host would be unreachable. All other time counts.
     """
 
-    def __init__(
-        self,
-        crawler: Crawler,
-        concurrency: ConcurrencyLimit,
-        settings: RepSettings,
-        origin: Origin,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self._crawler = crawler
-        self._concurrency = concurrency
-        self._limit = settings.max_size
-        self._origin = origin
-        self._clock = clock
-        self._left = self._seconds = settings.fetch_timeout
+    crawler: Crawler
+    concurrency: ConcurrencyLimit
+    settings: RepSettings
+    origin: Origin
+    clock: Callable[[], float] = time.monotonic
+
+    def __post_init__(self) -> None:
+        self._left = self.settings.fetch_timeout
         self._counted_since: float | None = None
         self._timer: CallLaterResult | None = None
         # Held exactly as long as the downloader counts the request. If it were held longer, one
@@ -82,7 +78,7 @@ class Download:
         """
         if self._given_up is not None:
             raise self._given_up
-        assert self._crawler.engine is not None
+        assert self.crawler.engine is not None
         self._outcome = Deferred()
         self._admitted = self._sent = 0
         self._forget_answer()
@@ -90,7 +86,7 @@ class Download:
         # Later than our timeout, so that ours decides with every handler.
         request.meta["download_timeout"] = self.seconds_left + _HANDLER_GRACE
         self.start_clock()
-        self._engine = deferred_from_coro(self._crawler.engine.download_async(request))
+        self._engine = deferred_from_coro(self.crawler.engine.download_async(request))
         self._engine.addBoth(self._finish)
         try:
             return await maybe_deferred_to_future(self._outcome)
@@ -123,14 +119,14 @@ class Download:
     def seconds_left(self) -> float:
         """The remaining seconds; 0 or less after the timeout."""
         since = self._counted_since
-        return self._left if since is None else self._left - (self._clock() - since)
+        return self._left if since is None else self._left - (self.clock() - since)
 
     def start_clock(self) -> None:
         """Count time from now on."""
         self.stop_clock()
         if not self._outcome.called:
-            self._counted_since = self._clock()
-            expired = FetchFailed(f"no answer within {self._seconds:g} s")
+            self._counted_since = self.clock()
+            expired = FetchFailed(f"no answer within {self.settings.fetch_timeout:g} s")
             self._timer = call_later(max(self._left, 0.0), self.give_up, expired)
 
     def stop_clock(self) -> None:
@@ -173,16 +169,16 @@ class Download:
         self._check_number(self._sent)
         if self._given_up is not None:
             return
-        if is_downgrade(request.url, self._origin):
+        if is_downgrade(request.url, self.origin):
             # HttpAuthMiddleware adds the credentials of the spider to all requests for a domain.
             request.headers.pop("Authorization", None)
-        self._permit.enter_context(self._concurrency.released())
+        self._permit.enter_context(self.concurrency.released())
         self.stop_clock()
         self._timer = call_later(0, self._look_whether_queued, request)
 
     def _look_whether_queued(self, request: Request) -> None:
         # In front of the pages of its host: these may wait for it, and the queue may take hours.
-        if Engine(self._crawler).move_to_front(request):
+        if Engine(self.crawler).move_to_front(request):
             self._timer = call_later(_QUEUE_POLL, self._look_whether_queued, request)
         else:
             self.start_clock()
@@ -201,7 +197,7 @@ class Download:
         if self._given_up is not None:
             raise StopDownload(fail=True)
         self._received += count
-        if self._received > self._limit:
+        if self._received > self.settings.max_size:
             self.is_cut = True
             raise StopDownload(fail=False)
 

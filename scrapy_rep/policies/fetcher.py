@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from scrapy import Request, signals
@@ -82,32 +83,29 @@ class FetchLimiter:
             yield
 
 
+@dataclass(eq=False)
 class RobotsTxtFetcher:
     """Fetches robots.txt files for one crawl."""
 
-    def __init__(
-        self,
-        crawler: Crawler,
-        settings: RepSettings,
-        concurrency: ConcurrencyLimit,
-        log: PolicyLog,
-        observers: Observers,
-    ) -> None:
-        self._crawler = crawler
-        self._settings = settings
-        self._concurrency = concurrency
-        self._log = log
-        self._observers = observers
-        self._limiter = FetchLimiter(settings.concurrent_requests, settings.max_fetches)
+    crawler: Crawler
+    settings: RepSettings
+    concurrency: ConcurrencyLimit
+    log: PolicyLog
+    observers: Observers
+
+    def __post_init__(self) -> None:
         self._downloads: set[Download] = set()
-        concurrency.on_stop(self._give_up)
-        crawler.signals.connect(self._spider_opened, signals.spider_opened)
-        connect_downloads(crawler.signals)
+        self._allow(self.settings.max_fetches)
+        self.concurrency.on_stop(self._give_up)
+        self.crawler.signals.connect(self._spider_opened, signals.spider_opened)
+        connect_downloads(self.crawler.signals)
+
+    def _allow(self, fetches: int) -> None:
+        self._limiter = FetchLimiter(self.settings.concurrent_requests, fetches)
 
     def _spider_opened(self) -> None:
         # Before this signal, there are no download handlers.
-        in_all = Engine(self._crawler).widen_pools(self._settings.max_fetches)
-        self._limiter = FetchLimiter(self._settings.concurrent_requests, in_all)
+        self._allow(Engine(self.crawler).widen_pools(self.settings.max_fetches))
 
     def _give_up(self) -> None:
         for each in list(self._downloads):
@@ -121,10 +119,10 @@ class RobotsTxtFetcher:
         The request is conditional if *known* has a response that can be revalidated. A failure is
         a result too. Raises only :exc:`~scrapy_rep.CrawlStopping`.
         """
-        download = Download(self._crawler, self._concurrency, self._settings, origin)
+        download = Download(self.crawler, self.concurrency, self.settings, origin)
         try:
             async with self._limiter.acquire():
-                if self._concurrency.is_closing:
+                if self.concurrency.is_closing:
                     raise CrawlStopping
                 self._downloads.add(download)
                 return await self._follow(download, origin, asking, known)
@@ -141,29 +139,29 @@ class RobotsTxtFetcher:
         if isinstance(error, FetchFailed):
             return printable(str(error))
         if not isinstance(error, IgnoreRequest):
-            count(self._crawler, f"{origin.stats}/exception_count/{type(error)}")
+            count(self.crawler, f"{origin.stats}/exception_count/{type(error)}")
         if raised_in(error) is not None:
-            self._log.on_exception(origin, error)
+            self.log.on_exception(origin, error)
         return printable(describe(error))
 
     async def _follow(
         self, download: Download, origin: Origin, asking: Request, known: CacheEntry | None
     ) -> FetchResult:
-        hops = Hops(origin.robots_url, self._settings.max_redirects, self._settings.max_size)
+        hops = Hops([origin.robots_url], self.settings.max_redirects, self.settings.max_size)
         result = None
         while result is None:
             request = self._request(hops.urls[-1], origin, asking, known)
             response = await download.run(request)
             sent = (download.encoding, download.is_cut)
-            self._observers.on_answer(origin, Exchange(request, response, *sent))
+            self.observers.on_answer(origin, Exchange(request, response, *sent))
             status, is_broken = response.status, "dataloss" in response.flags
             answer = Answer(status, response.headers.getlist, response.body, *sent, is_broken)
             result = hops.add(answer, user_agent_of(request))
             if result is None or result.failure is not None:
-                count(self._crawler, f"{origin.stats}/redirect_count")
+                count(self.crawler, f"{origin.stats}/redirect_count")
         if result.failure is None:
-            count(self._crawler, f"{origin.stats}/response_count")
-            count(self._crawler, f"{origin.stats}/response_status_count/{result.status}")
+            count(self.crawler, f"{origin.stats}/response_count")
+            count(self.crawler, f"{origin.stats}/response_status_count/{result.status}")
         return result
 
     def _request(
@@ -171,7 +169,7 @@ class RobotsTxtFetcher:
     ) -> Request:
         """A new request for each hop: Scrapy writes values for one host into the meta."""
         meta: dict[str, Any] = {
-            key: asking.meta[key] for key in self._settings.fetch_meta_keys if key in asking.meta
+            key: asking.meta[key] for key in self.settings.fetch_meta_keys if key in asking.meta
         }
         if not may_authenticate(url, origin, meta.get("http_auth_domain")):
             for key in _CREDENTIALS:
@@ -187,7 +185,7 @@ class RobotsTxtFetcher:
             # In a retry, HttpProxyMiddleware has moved the credentials for the proxy here.
             meta["_auth_proxy"] = asking.meta["_auth_proxy"]
             headers["Proxy-Authorization"] = asking.headers.get("Proxy-Authorization")
-        headers |= self._settings.fetch_headers
+        headers |= self.settings.fetch_headers
         return Request(url, headers=headers, meta=meta | _META, callback=NO_CALLBACK, priority=1000)
 
 

@@ -6,6 +6,7 @@ Only values and pure functions. They send no requests.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 from urllib.parse import urldefrag, urljoin, urlsplit
 
@@ -66,16 +67,16 @@ class Answer(NamedTuple):
         return body, self.is_cut or len(body) == limit
 
 
+@dataclass(slots=True)
 class Hops:
     """The responses of one fetch so far, up to *max_redirects* and *max_size* bytes of the body."""
 
-    def __init__(self, robots_url: str, max_redirects: int, max_size: int) -> None:
-        #: The URLs requested so far, and the next one.
-        self.urls = [robots_url]
-        self._max_redirects = max_redirects
-        self._max_size = max_size
-        #: For each redirect that was followed, the headers that determine its lifetime.
-        self.via: list[Headers] = []
+    #: The URLs requested so far, and the next one.
+    urls: list[str]
+    max_redirects: int
+    max_size: int
+    #: For each redirect that was followed, the headers that determine its lifetime.
+    via: list[Headers] = field(default_factory=list)
 
     def add(self, answer: Answer, user_agent: str) -> FetchResult | None:
         """The result, if *answer* is the last one; ``None`` if a redirect leads to another URL.
@@ -83,10 +84,10 @@ class Hops:
         *user_agent* is the one that was sent. Raises :exc:`FetchFailed` if the body cannot be read.
         """
         location, headers = keep(answer.lines)
-        redirect = next_hop(answer.status, location, self.urls, self._max_redirects)
+        redirect = next_hop(answer.status, location, self.urls, self.max_redirects)
         url, count = self.urls[-1], len(self.urls)
         if redirect is None:
-            body, is_cut = answer.read(self._max_size)
+            body, is_cut = answer.read(self.max_size)
             return FetchResult(
                 url,
                 answer.status,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
@@ -24,24 +25,19 @@ from scrapy_rep.settings import RepSettings
 _ROBOTS_PARSED = getattr(signals, "robots_parsed", None)
 
 
+@dataclass(eq=False)
 class PolicyReader:
     """Reads cache entries in one crawl. A file whose rules are in *memory* is not parsed again."""
 
-    def __init__(
-        self,
-        crawler: Crawler,
-        settings: RepSettings,
-        clock: Callable[[], float],
-        log: PolicyLog,
-        memory: PolicyMemory,
-    ) -> None:
-        self._crawler = crawler
-        self._settings = settings
-        self._clock = clock
-        self._log = log
-        self._memory = memory
-        self._bounds = settings.bounds(started=clock())
-        self._chain = ParserChain(crawler, settings)
+    crawler: Crawler
+    settings: RepSettings
+    clock: Callable[[], float]
+    log: PolicyLog
+    memory: PolicyMemory
+
+    def __post_init__(self) -> None:
+        self._bounds = self.settings.bounds(started=self.clock())
+        self._chain = ParserChain(self.crawler, self.settings)
 
     async def read(
         self, entry: CacheEntry | None, asking: Request, now: float | None = None
@@ -60,15 +56,15 @@ class PolicyReader:
     def refusing(self, origin: Origin) -> Policy:
         """A policy that refuses everything, used after an error in this package."""
         failed = FetchResult(origin.robots_url, failure=Failure.NO_ANSWER, detail="internal error")
-        now = self._clock()
+        now = self.clock()
         entry = CacheEntry(origin, outage=Outage(failed, since=now, last_at=now, attempts=1))
-        until = now + self._settings.retry_delay
-        dialect = self._settings.dialect
+        until = now + self.settings.retry_delay
+        dialect = self.settings.dialect
         return Policy(origin, Access.UNREACHABLE, dialect, None, entry, copy=None, until=until)
 
     def _evaluate(self, entry: CacheEntry | None, now: float | None = None) -> Evaluation:
-        settings = self._settings
-        now = self._clock() if now is None else now
+        settings = self.settings
+        now = self.clock() if now is None else now
         return evaluate(entry, settings.dialect, settings.status_overrides, self._bounds, now)
 
     def _policy(
@@ -84,20 +80,20 @@ class PolicyReader:
         return Policy(
             entry.origin,
             evaluation.access,
-            self._settings.dialect,
+            self.settings.dialect,
             rules,
             entry,
             evaluation.copy,
             evaluation.until,
             evaluation.due,
-            when_unreachable=self._settings.when_unreachable,
+            when_unreachable=self.settings.when_unreachable,
             robots=robots,
-            directives=Directives.of(robots, self._settings.honoured) if robots else None,
+            directives=Directives.of(robots, self.settings.honoured) if robots else None,
             spellings=self._chain.spellings,
         )
 
     async def _rules(self, origin: Origin, result: FetchResult, asking: Request) -> Rules:
-        before = self._memory.get(origin)
+        before = self.memory.get(origin)
         if before and before.rules and before.copy:
             parsed = before.copy.result
             if (parsed.body, parsed.cut) == (result.body, result.cut):
@@ -105,9 +101,9 @@ class PolicyReader:
         if isinstance(origin, TdmOrigin):
             return TdmFile.parse(result.body)
         rules = self._chain.read(origin, result)
-        self._log.on_parsed(origin, result)
+        self.log.on_parsed(origin, result)
         if _ROBOTS_PARSED is not None and rules.robot_parser is not None:
-            await self._crawler.signals.send_catch_log_async(
+            await self.crawler.signals.send_catch_log_async(
                 _ROBOTS_PARSED, robotparser=rules.robot_parser, request=asking
             )
         return rules

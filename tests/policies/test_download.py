@@ -154,7 +154,7 @@ async def test_what_a_middleware_answers_is_not_encoded_as_the_answer_before() -
     async def download_async(request: Request) -> Response:
         return from_middleware
 
-    one._crawler.engine = SimpleNamespace(download_async=download_async)  # type: ignore[assignment]  # noqa: SLF001
+    one.crawler.engine = SimpleNamespace(download_async=download_async)  # type: ignore[assignment]
     assert await deferred_from_coro(one.run(Request(URL))) is from_middleware
     assert (one.encoding, one.is_cut) == (b"", False)
 

@@ -194,7 +194,7 @@ def answer(
 
 
 def test_a_file_after_a_redirect() -> None:
-    hops = Hops(FIRST, 5, 500)
+    hops = Hops([FIRST], 5, 500)
     moved = answer(b"gone", 301, is_broken=True, location=[b"/2"], age=[b"5"], etag=[b'"0"'])
     assert hops.add(moved, "A") is None
     assert hops.urls == [FIRST, "https://example.com/2"]
@@ -211,7 +211,7 @@ def test_a_file_after_a_redirect() -> None:
 
 
 def test_a_redirect_that_is_not_followed() -> None:
-    hops = Hops(FIRST, 1, 500)
+    hops = Hops([FIRST], 1, 500)
     assert hops.add(answer(status=301, location=[b"/2"]), "A") is None
     assert hops.add(answer(status=302, location=[b"/3"]), "A") == FetchResult(
         "https://example.com/2",
