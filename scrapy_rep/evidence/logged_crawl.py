@@ -21,10 +21,10 @@ from scrapy_rep.evidence.lines import NotAsClaimed
 from scrapy_rep.evidence.recorder import DECIDING
 from scrapy_rep.parsers.chain import ParserChain
 from scrapy_rep.parsers.wire import TARGETS
+from scrapy_rep.policies.reader import policy_by
 from scrapy_rep.rep.caching.cache_entry import CacheEntry
 from scrapy_rep.rep.caching.freshness import Evaluation, evaluate
 from scrapy_rep.rep.dialects import Access
-from scrapy_rep.rep.directives.directives import Directives
 from scrapy_rep.rep.policy import Policy
 from scrapy_rep.settings import RepSettings
 
@@ -64,24 +64,14 @@ class LoggedCrawl:
         settings = self.settings
         return evaluate(entry, settings.dialect, settings.status_overrides, self._bounds, now)
 
-    def policy(self, entry: CacheEntry, evaluation: Evaluation, access: Access) -> Policy:
-        """The policy that *entry* leads to."""
+    def policy(self, entry: CacheEntry, evaluation: Evaluation) -> Policy:
+        """The policy that *entry* leads to by *evaluation*, which needs no fetch."""
         rules = None
-        if access is Access.SUCCESSFUL and evaluation.copy is not None:
+        if evaluation.access is Access.SUCCESSFUL and evaluation.copy is not None:
             rules = self._chain.read(entry.origin, evaluation.copy.result)
-        robots = None if rules is None else rules.robots
-        return Policy(
-            origin=entry.origin,
-            access=access,
-            dialect=self.settings.dialect,
-            rules=rules,
-            entry=entry,
-            copy=evaluation.copy,
-            until=evaluation.until,
-            when_unreachable=self.settings.when_unreachable,
-            robots=robots,
-            directives=None if robots is None else Directives.of(robots, self.settings.honoured),
-        )
+        policy = policy_by(entry, evaluation, rules, self.settings, self._chain.spellings)
+        assert policy is not None
+        return policy
 
     def overrides(self, policy: Policy) -> list[str]:
         """The settings by which *policy* is another one than the standard says."""

@@ -316,7 +316,7 @@ class Verifier:
             raise NotAsClaimed("what it rests on was too old, and had to be fetched again first")
         key = (digest, evaluation.until)
         if key not in self._policies:
-            self._policies[key] = crawl.policy(entry, evaluation, evaluation.access)
+            self._policies[key] = crawl.policy(entry, evaluation)
             if len(self._policies) > _MOST_KEPT:
                 self._policies.popitem(last=False)
         return self._policies[key]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from scrapy import Request, signals
@@ -70,27 +70,7 @@ class PolicyReader:
     def _policy(
         self, entry: CacheEntry | None, evaluation: Evaluation, rules: Rules | None
     ) -> Policy | None:
-        if entry is None or evaluation.access is None:
-            return None
-        if evaluation.access is not Access.SUCCESSFUL:
-            rules = None
-        elif rules is None:
-            return None
-        robots = rules.robots if isinstance(rules, CheckedRules) else None
-        return Policy(
-            entry.origin,
-            evaluation.access,
-            self.settings.dialect,
-            rules,
-            entry,
-            evaluation.copy,
-            evaluation.until,
-            evaluation.due,
-            when_unreachable=self.settings.when_unreachable,
-            robots=robots,
-            directives=Directives.of(robots, self.settings.honoured) if robots else None,
-            spellings=self._chain.spellings,
-        )
+        return policy_by(entry, evaluation, rules, self.settings, self._chain.spellings)
 
     async def _rules(self, origin: Origin, result: FetchResult, asking: Request) -> Rules:
         before = self.memory.get(origin)
@@ -107,3 +87,34 @@ class PolicyReader:
                 _ROBOTS_PARSED, robotparser=rules.robot_parser, request=asking
             )
         return rules
+
+
+def policy_by(
+    entry: CacheEntry | None,
+    evaluation: Evaluation,
+    rules: Rules | None,
+    settings: RepSettings,
+    spellings: Callable[[str], Sequence[str]],
+) -> Policy | None:
+    """The policy by the *evaluation* of *entry*; ``None`` if a fetch is necessary first."""
+    if entry is None or evaluation.access is None:
+        return None
+    if evaluation.access is not Access.SUCCESSFUL:
+        rules = None
+    elif rules is None:
+        return None
+    robots = rules.robots if isinstance(rules, CheckedRules) else None
+    return Policy(
+        entry.origin,
+        evaluation.access,
+        settings.dialect,
+        rules,
+        entry,
+        evaluation.copy,
+        evaluation.until,
+        evaluation.due,
+        settings.when_unreachable,
+        robots,
+        Directives.of(robots, settings.honoured) if robots else None,
+        spellings,
+    )
