@@ -16,8 +16,7 @@ from twisted.internet.defer import Deferred
 from scrapy_rep.engine import Engine
 from scrapy_rep.exceptions import ConfigurationError, CrawlStopping, RobotsForbidden
 from scrapy_rep.holding.concurrency import ConcurrencyLimit
-from scrapy_rep.holding.hold_queue import HoldQueue, MustLeave
-from scrapy_rep.holding.returns import HELD_SINCE, RETURNED, Arrival
+from scrapy_rep.holding.hold_queue import RETURNED, Arrival, HoldQueue, MustLeave
 from scrapy_rep.observers.change_signal import ChangeSignal
 from scrapy_rep.observers.matching_limit import MatchingLimit
 from scrapy_rep.observers.observer import Observer, Observers
@@ -58,6 +57,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+#: Request meta key: the time (seconds since the epoch) since which the request has been held.
+HELD_SINCE = "rep_held_since"
 _STOPPING = Verdict(False, Reason.UNREACHABLE, detail="the crawl is stopping")
 
 
@@ -209,7 +210,7 @@ class RepMiddleware:
         self, policy: Policy | None, request: Request
     ) -> Awaitable[Request | None] | None:
         """Decide about *request* and act on it, without waiting if possible."""
-        arrival = self._queue.returns.arrival(request)
+        arrival = self._queue.arrival(request)
         if arrival is Arrival.FROM_COMPONENT and self._limit.is_closing:
             raise self._refused(None, request, _STOPPING)
         origin = origin_or_verdict(request.url) if policy is None else policy.origin
@@ -266,7 +267,7 @@ class RepMiddleware:
         while True:
             if turn is not None:
                 await held.wait(turn)
-                await held.permit.reacquire(request)
+                await held.reacquire(request)
             policy = await held.wait(self._policies.get(origin, request))
             decision = self._decide(policy, origin, request)
             if isinstance(decision, Hold):
@@ -281,7 +282,7 @@ class RepMiddleware:
                 turn = self._turn(policy, request, decision)
                 if turn is not None:
                     continue
-                await held.permit.reacquire(request)
+                await held.reacquire(request)
                 if not self._pacing.has_turn(request):
                     continue
             if self._limit.is_closing:

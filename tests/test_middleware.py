@@ -16,8 +16,8 @@ from scrapy.utils.test import get_crawler
 from twisted.internet.defer import Deferred, succeed
 
 from scrapy_rep import RepMiddleware, RobotsForbidden
-from scrapy_rep.holding.hold_queue import MustLeave
-from scrapy_rep.holding.returns import HELD_SINCE, RETURNED, Arrival
+from scrapy_rep.holding.hold_queue import RETURNED, Arrival, MustLeave
+from scrapy_rep.middleware import HELD_SINCE
 from scrapy_rep.policies.download import Download
 from scrapy_rep.rep.decision import Admit, Fetch, Hold, Refuse
 from scrapy_rep.rep.policy import Policy
@@ -166,7 +166,6 @@ class Held:
     def __init__(self, did: list[str], came: bool = True) -> None:
         self._did = did
         self._came = came
-        self.permit = self
 
     async def wait(self, event: Deferred[Any]) -> Any:
         self._did.append("policy" if event.called else "turn")
@@ -350,7 +349,7 @@ def test_a_component_that_asks_again_during_a_stop_is_refused() -> None:
     """It would ask again at once, for ever."""
     middleware = middleware_for(Case(RULES, "/yes", ""), quickly=False)
     middleware._queue = SimpleNamespace(  # noqa: SLF001
-        returns=SimpleNamespace(arrival=lambda request: Arrival.FROM_COMPONENT)
+        arrival=lambda request: Arrival.FROM_COMPONENT
     )
     middleware._limit = SimpleNamespace(is_closing=True)  # noqa: SLF001
     with pytest.raises(RobotsForbidden, match="the crawl is stopping"):

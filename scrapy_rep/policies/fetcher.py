@@ -82,7 +82,7 @@ class RobotsTxtFetcher:
         self._observers = observers
         self._limiter = FetchLimiter(settings.concurrent_requests, settings.max_fetches)
         self._downloads: set[Download] = set()
-        concurrency.on_stop(self._give_up)
+        concurrency.on_stop.append(self._give_up)
         crawler.signals.connect(self._spider_opened, signals.spider_opened)
         connect_downloads(crawler.signals)
 

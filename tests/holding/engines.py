@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import selectors
 from collections.abc import Callable, Coroutine
 from functools import wraps
 from heapq import heappop, heappush
@@ -23,10 +24,26 @@ def in_a_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., A
         if is_reactor_installed():
             started: Deferred[None] = deferred_from_coro(test(*args, **kwargs))
             return started
-        # A change that lets a request wait for ever is noticed by this.
-        return asyncio.run(asyncio.wait_for(test(*args, **kwargs), 60))
+        loop = asyncio.SelectorEventLoop(_NeverIdle())
+        try:
+            loop.run_until_complete(test(*args, **kwargs))
+        finally:
+            for task in asyncio.all_tasks(loop):
+                task.cancel()
+            loop.run_until_complete(asyncio.sleep(0))
+            loop.close()
+        return None
 
     return run
+
+
+class _NeverIdle(selectors.DefaultSelector):
+    """Fails where nothing will ever happen: a change lets a request wait for ever."""
+
+    def select(self, timeout: float | None = None) -> Any:
+        if timeout is None:
+            raise AssertionError("the test waits for ever")
+        return super().select(timeout)
 
 
 class Timer:

@@ -38,7 +38,7 @@ class Held:
         return self
 
     async def _reacquire(self) -> None:
-        await self.permit.reacquire(self.request)
+        await self._crawl.limit.reacquire(self.permit, self.request)
         self.went_on = True
         self._crawl.order.append(self)
 
@@ -53,7 +53,7 @@ class Manual:
         self.limit = ConcurrencyLimit(cast("Engine", self.engine), call_later=self.loop.call_later)
         self.order: list[Held] = []
         self.shortages = 0
-        self.limit.on_shortage(self._short)
+        self.limit.on_shortage.append(self._short)
 
     def _short(self) -> None:
         self.shortages += 1
@@ -63,7 +63,7 @@ class Manual:
         request = Request(url, **options)
         self.engine.active.add(request)
         permit = self.stack.enter_context(self.limit.permit((-priority, len(self.order))))
-        permit.release()
+        self.limit.release(permit)
         return Held(self, permit, request)
 
     def download(self, url: str = "http://busy/") -> Request:
@@ -95,7 +95,7 @@ async def test_released_concurrency_is_for_others_at_once(crawl: Manual) -> None
     assert crawl.engine.looks_for_work > before
     assert held.permit.state is State.RELEASED
     # Once, however often.
-    held.permit.release()
+    crawl.limit.release(held.permit)
     assert crawl.engine.room == 2
 
 
@@ -114,7 +114,7 @@ async def test_reacquired_where_there_is_room(crawl: Manual) -> None:
 async def test_a_permit_that_was_never_released_is_reacquired_at_once(crawl: Manual) -> None:
     crawl.download(), crawl.download()
     with crawl.limit.permit() as permit:
-        await permit.reacquire(Request("http://a/"))
+        await crawl.limit.reacquire(permit, Request("http://a/"))
         assert permit.state is State.COUNTED
     assert crawl.engine.concurrency == 2
 
@@ -158,7 +158,7 @@ async def test_reacquired_by_a_look_where_there_is_no_signal(crawl: Manual) -> N
 async def test_released_again(crawl: Manual) -> None:
     held = crawl.hold().reacquire()
     await crawl.loop.step()
-    held.permit.release()
+    crawl.limit.release(held.permit)
     assert held.permit.state is State.RELEASED
     assert crawl.engine.room == 2
 
@@ -171,11 +171,11 @@ async def test_closed_in_every_state(state: State) -> None:
         crawl.download(), crawl.download()
         with crawl.limit.permit() as permit:
             if state is not State.COUNTED:
-                permit.release()
+                crawl.limit.release(permit)
             if state is State.RETURNING:
                 request = Request("http://a/")
                 crawl.engine.active.add(request)
-                returning = deferred_from_coro(permit.reacquire(request))
+                returning = deferred_from_coro(crawl.limit.reacquire(permit, request))
                 await crawl.loop.step()
                 assert crawl.limit.is_short
             assert permit.state is state
@@ -331,7 +331,7 @@ async def test_a_fetch_takes_no_concurrency(crawl: Manual) -> None:
 @in_a_loop
 async def test_whoever_is_held_is_told_of_a_stop(crawl: Manual) -> None:
     told = []
-    crawl.limit.on_stop(lambda: told.append(crawl.loop.now))
+    crawl.limit.on_stop.append(lambda: told.append(crawl.loop.now))
     crawl.download(), crawl.download()
     returning = [crawl.hold(f"http://{host}/").reacquire() for host in "ab"]
     crawl.hold()
@@ -353,7 +353,7 @@ async def test_whoever_is_held_is_told_of_a_stop(crawl: Manual) -> None:
 @in_a_loop
 async def test_looks_end_when_nothing_is_held(crawl: Manual) -> None:
     looks = []
-    crawl.limit.on_look(lambda: looks.append(crawl.loop.now))
+    crawl.limit.on_look.append(lambda: looks.append(crawl.loop.now))
     with crawl.limit.permit():
         await crawl.loop.step(3 * LOOK)
     assert len(looks) == 3
@@ -391,10 +391,10 @@ async def test_signals_tell_of_requests(monkeypatch: pytest.MonkeyPatch, ends: o
     send = crawler.signals.send_catch_log
     send(signals.request_reached_downloader, request=downloaded)
     with limit.permit((0, 0)) as permit:
-        permit.release()
+        limit.release(permit)
         held = Request("http://a/")
         engine.active.add(held)
-        returning: Deferred[None] = deferred_from_coro(permit.reacquire(held))
+        returning: Deferred[None] = deferred_from_coro(limit.reacquire(permit, held))
         await settle()
         # A request is in its slot: this one does not go on without room.
         assert permit.state is State.RETURNING

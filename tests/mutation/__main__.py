@@ -36,7 +36,6 @@ _FILES = [
     *(Path("scrapy_rep", "policies", f"{name}.py") for name in ("states", "memory", "redirects")),
     Path("scrapy_rep", "policies", "headers.py"),
     *(Path("scrapy_rep", "throttling", f"{name}.py") for name in ("throttle", "turns", "backoff")),
-    # Not returns.py: signals look at the arguments of what they call, which mutmut hides.
     *(Path("scrapy_rep", "holding", f"{name}.py") for name in ("concurrency", "hold_queue")),
 ]
 # Their tests need neither a crawl nor a reactor.
@@ -50,12 +49,15 @@ _TESTS += [f"tests/holding/test_{name}.py" for name in ("concurrency", "hold_que
 _PYTEST = ["-o", "addopts=--import-mode=importlib --strict-markers --capture=sys"]
 _PYTEST += ["-p", "no:cacheprovider", "-p", "no:twisted", "-q", "--tb=no"]
 _PYTEST += ["-m", "not once and not hypothesis", *_TESTS]
-# One that takes longer is left out: twenty thousand groups, five thousand times.
+# One that takes longer is left out, if there is another: twenty thousand groups, five thousand
+# times.
 _SLOW = 0.25
 # How often to say how far this is, in changes.
 _PROGRESS = 250
-# A change that takes so many seconds of a processor has made a loop endless.
-_ENDLESS = 30
+# A change by which the tests take so many times as long, and so many seconds more, has made a
+# loop endless.
+_ENDLESS = 5
+_MORE = 3.0
 
 
 def _copy_with_changes() -> list[str]:
@@ -93,11 +95,13 @@ class _Session:
         _forget()
         for name in self._names:
             tests = sorted(self._by_function[_function(name)], key=lambda test: test[0])
+            tests = [test for test in tests if test[0] < _SLOW] or tests[:1]
             while len(self._running) >= self._processes:
                 self._reap()
             pid = os.fork()
             if not pid:
-                os._exit(_try(name, [item for _, item in tests]))
+                seconds = _ENDLESS * sum(seconds for seconds, _ in tests) + _MORE
+                os._exit(_try(name, [item for _, item in tests], seconds))
             self._running[pid] = name
         while self._running:
             self._reap()
@@ -110,8 +114,7 @@ class _Session:
             sys.exit(f"{item.nodeid} fails without any change")
         seconds = sum(report.duration for report in reports)
         for function in state()._stats:  # noqa: SLF001
-            if seconds < _SLOW:
-                self._by_function[function].append((seconds, item))
+            self._by_function[function].append((seconds, item))
         state()._stats.clear()  # noqa: SLF001
 
     def _reap(self) -> None:
@@ -141,9 +144,9 @@ def _forget() -> None:
             each.cache_clear()
 
 
-def _try(name: str, tests: list[pytest.Item]) -> int:
-    """Run *tests* with the change *name*; 1 as soon as one fails."""
-    signal.setitimer(signal.ITIMER_PROF, _ENDLESS)
+def _try(name: str, tests: list[pytest.Item], seconds: float) -> int:
+    """Run *tests* with the change *name*, for *seconds* of a processor; 1 as soon as one fails."""
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     set_mutant_under_test(name)
     if not tests:
         # It is called when its module is imported.
