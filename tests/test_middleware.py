@@ -155,7 +155,8 @@ def test_the_fast_path_and_decide_agree(quickly: bool, asked: bool, observed: bo
             assert [isinstance(each, str) for each in told] == [case.policy is None] * len(told)
         admitted = middleware._pacing.admitted  # noqa: SLF001
         if isinstance(decision, Admit) and case.policy is not None:
-            assert (admitted == [request]) is (asked or decision.asks_for_delay), case
+            is_fast = quickly and not asked and case.policy.directives is None
+            assert admitted == ([] if is_fast else [request]), case
         else:
             assert admitted == []
 
@@ -311,9 +312,8 @@ async def test_a_fetch_that_waits_for_its_turn_takes_no_concurrency() -> None:
     crawler = get_crawler(Spider)
     limit = middleware._limit  # noqa: SLF001
     download = Download(crawler, limit, RepSettings.read(crawler.settings), ORIGIN)
-    waiting = deferred_from_coro(
-        middleware._wait_for_turn_of_fetch(request, download)  # noqa: SLF001
-    )
+    request.meta.update(dont_obey_robotstxt=True, rep_download=download)
+    waiting = deferred_from_coro(middleware.process_request(request))
     await settle()
     assert released == [True]
     turn.callback(None)
