@@ -8,6 +8,7 @@ from collections.abc import Callable, Coroutine
 from functools import wraps
 from heapq import heappop, heappush
 from itertools import count
+from math import inf
 from typing import Any
 
 from scrapy import Request
@@ -64,6 +65,8 @@ class ManualLoop:
         self._numbers = count()
 
     def call_later(self, seconds: float, called: Callable[..., Any], *args: Any) -> Timer:
+        # A loop cannot wait for ever.
+        assert seconds < inf
         timer = Timer()
         heappush(self._calls, (self.now + seconds, next(self._numbers), timer, called, args))
         return timer
@@ -102,6 +105,8 @@ class ManualEngine:
         self.is_closing = False
         self.kept_open = 0.0
         self.looks_for_work = 0
+        #: How many slots were looked at.
+        self.slots_checked = 0
 
     @property
     def active_count(self) -> int:
@@ -125,4 +130,5 @@ class ManualEngine:
         return request.url.split("/")[2]
 
     def slot_is_free(self, key: str | None) -> bool:
+        self.slots_checked += 1
         return key not in self.busy

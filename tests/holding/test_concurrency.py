@@ -203,6 +203,8 @@ async def test_the_downloader_gets_nothing_new_while_held_requests_could_go_on(
     assert crawl.limit.is_short
     assert crawl.shortages >= 1
     assert crawl.engine.room < 0
+    # Not less: 0 would be no limit.
+    assert crawl.engine.concurrency == len(held)
     crawl.leave(one)
     await crawl.loop.step()
     assert [each.went_on for each in held] == [True, False, False]
@@ -273,10 +275,13 @@ async def test_busy_slots_do_not_keep_the_others_from_their_turn(crawl: Manual) 
     await crawl.loop.step()
     free = crawl.hold("http://free/").reacquire()
     await crawl.loop.step()
+    checked = crawl.engine.slots_checked
     for _ in range(2):
         crawl.limit.grant()
     await crawl.loop.step()
     assert free.went_on
+    # Some at a time, of however many.
+    assert crawl.engine.slots_checked - checked <= 2 * 2 * 50
 
 
 @in_a_loop
@@ -306,6 +311,33 @@ async def test_no_deadlock_where_all_active_requests_wait_in_a_middleware(crawl:
     # This one waits in a middleware, too.
     await crawl.loop.step(1.5 * LOOK)
     assert sum(each.went_on for each in held) >= 3
+
+
+@in_a_loop
+async def test_the_next_one_goes_on_as_soon_as_no_request_is_in_a_slot(crawl: Manual) -> None:
+    crawl.engine.active |= {Request("http://a/"), Request("http://b/")}
+    held = [crawl.hold(f"http://{host}/").reacquire() for host in "cd"]
+    await crawl.loop.step()
+    assert crawl.order == held[:1]
+    crawl.limit.reached_downloader(held[0].request)
+    crawl.limit.left_downloader(held[0].request)
+    # Without a look.
+    await crawl.loop.step()
+    assert crawl.order == held
+
+
+@in_a_loop
+async def test_when_one_is_cancelled_the_others_are_looked_at_at_once(crawl: Manual) -> None:
+    one, _ = crawl.download(), crawl.download()
+    with ExitStack() as inner:
+        crawl.stack, stack = inner, crawl.stack
+        cancelled = crawl.hold("http://a/").reacquire()
+        crawl.stack = stack
+        held = crawl.hold("http://b/").reacquire()
+        await crawl.loop.step()
+    crawl.engine.active -= {one, cancelled.request}
+    await crawl.loop.step()
+    assert crawl.order == [held]
 
 
 @in_a_loop
@@ -341,6 +373,7 @@ async def test_whoever_is_held_is_told_of_a_stop(crawl: Manual) -> None:
     await crawl.loop.step(LOOK)
     assert len(told) == 1
     assert all(each.went_on for each in returning)
+    assert all(each.permit.state is State.COUNTED for each in returning)
     # Or the crawl would end before they are in the scheduler.
     assert crawl.engine.kept_open >= LOOK
     assert not crawl.limit.is_short

@@ -270,6 +270,8 @@ async def test_a_turn_that_is_not_used_is_given_up_at_once(stack: ExitStack) -> 
     await crawl.loop.step()
     assert crawl.results == {"a": LEFT}
     assert given_up == [turn]
+    # That is no error which somebody has to handle.
+    assert turn.result is None
 
 
 @in_a_loop
@@ -363,11 +365,13 @@ async def test_those_that_do_not_release_it_do_not_keep_others_from_that(
 
 @in_a_loop
 async def test_these_leave_when_a_held_request_needs_concurrency(stack: ExitStack) -> None:
-    crawl = Manual(stack, 1, concurrency=1)
+    crawl = Manual(stack, 3, concurrency=1)
     waited = crawl.hold("healthy")
     event = crawl.wait("healthy", waited)
+    queued = crawl.hold("dead")
     for number in range(20):
         crawl.wait(number, crawl.hold("dead", arrival=AGAIN))
+    crawl.wait("media", crawl.hold("dead", arrival=COMPONENT))
     await crawl.loop.step()
     event.callback("came")
     await crawl.loop.step()
@@ -378,6 +382,10 @@ async def test_these_leave_when_a_held_request_needs_concurrency(stack: ExitStac
     assert [crawl.results[number] for number in range(20)] == [LEFT] * 20
     # And those that come then do not stay.
     assert await leaves(crawl.hold("dead", arrival=AGAIN).wait(never()))
+    # But those in the queue do, and components, which would only ask again.
+    crawl.wait("queued", queued)
+    await crawl.loop.step()
+    assert sorted(map(str, crawl.results)) == sorted(["healthy", *map(str, range(20))])
 
 
 @in_a_loop
@@ -453,6 +461,7 @@ async def test_long_waits_are_told_after_ten_seconds_and_each_minute(
         if len(caplog.messages) > before:
             told_at.append(second + 1)
     assert told_at == [10, 70, 130]
+    assert all(hasattr(record, "spider") for record in caplog.records)
     assert caplog.messages[0] == (
         "Requests held for a robots.txt or a delay: 3 "
         "(origins: 2; longest: 10 s, http://slow.example)"
