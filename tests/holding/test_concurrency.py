@@ -282,6 +282,10 @@ async def test_busy_slots_do_not_keep_the_others_from_their_turn(crawl: Manual) 
     assert free.went_on
     # Some at a time, of however many.
     assert crawl.engine.slots_checked - checked <= 2 * 2 * 50
+    crawl.download(), crawl.download()
+    checked = crawl.engine.slots_checked
+    crawl.limit.grant()
+    assert crawl.engine.slots_checked - checked <= 50
 
 
 @in_a_loop
