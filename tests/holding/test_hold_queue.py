@@ -275,6 +275,22 @@ async def test_a_turn_that_is_not_used_is_given_up_at_once(stack: ExitStack) -> 
 
 
 @in_a_loop
+async def test_no_timer_is_left_of_a_request_that_left(stack: ExitStack) -> None:
+    crawl = Manual(stack, 100)
+    with ExitStack() as inner:
+        crawl._stack = inner  # noqa: SLF001
+        held = crawl.hold()
+        crawl.start("a", lambda: held.sleep(3600))
+        await crawl.loop.step()
+        held.leave()
+        await crawl.loop.step()
+    assert crawl.results == {"a": LEFT}
+    # But for the look that ends the looks.
+    await crawl.loop.step(LOOK)
+    assert crawl.loop.is_idle
+
+
+@in_a_loop
 async def test_a_turn_that_has_come(stack: ExitStack) -> None:
     crawl = Manual(stack, 100)
     turn: Deferred[None] = Deferred()
