@@ -411,11 +411,8 @@ class RepSettings:
                     {"name": name, "hint": f" Did you mean {close[0]}?" if close else ""},
                 )
         read = partial(_read, settings)
-        values = {
-            name: read(f"REP_{name.upper()}", data["check"])
-            for name, data in _SETTINGS.items()
-            if data["check"] is not None
-        }
+        checks = {name: it["check"] for name, it in _SETTINGS.items() if it["check"] is not None}
+        values = {name: read(f"REP_{name.upper()}", check) for name, check in checks.items()}
         feed = _optional(partial(_feed, settings))
         values["audit"] = read("REP_AUDIT", feed)
         values["compare_feed"] = read("REP_COMPARE_FEED", feed)

@@ -16,9 +16,6 @@ raised by one. The rules for reacquiring:
   makes them with ``engine.download_async``, and Scrapy starts those whatever its limit is.
 - If no request is in a download slot, one held request continues although there is no room: all
   active requests are in a middleware then, and may wait there for this one.
-
-Scrapy has no signal for the start of a stop, and none for a request that leaves without having
-been sent. So while a request is held, both are checked every :data:`LOOK` seconds.
 """
 
 from __future__ import annotations
@@ -44,7 +41,8 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-#: Seconds between two checks of what Scrapy has no signal for.
+#: Seconds between two checks, while a request is held, of what Scrapy has no signal for: the start
+#: of a stop, and requests that leave without having been sent.
 LOOK = 0.25
 # How many slots are checked in one step; the others follow in the next one.
 _SLOTS = 50

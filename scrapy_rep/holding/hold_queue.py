@@ -259,7 +259,7 @@ class HoldQueue:
             if not of_origin:
                 del self._of_origin[held.origin]
 
-    # -- to the scheduler and back -------------------------------------------------------
+    # -- to the scheduler and back, and the log --------------------------------------------
 
     def give_back(self, request: Request) -> Request:
         """A copy of *request* to return to the scheduler, which must not drop it as a duplicate."""
@@ -283,8 +283,6 @@ class HoldQueue:
 
     def _scheduled(self, request: Request) -> None:
         self._given_back.discard(request)
-
-    # -- the log -------------------------------------------------------------------------
 
     def _tell(self) -> None:
         """Log the number of held requests and the longest wait, if a line is due."""
