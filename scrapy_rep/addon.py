@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
@@ -13,13 +14,6 @@ from scrapy_rep.middleware import RepMiddleware
 from scrapy_rep.settings import rels_not_followed
 
 _MIDDLEWARES = "DOWNLOADER_MIDDLEWARES"
-_SCRAPYS = global_object_name(RobotsTxtMiddleware)
-_OURS = "scrapy_rep.RepMiddleware"
-# Where Scrapy's own stands in DOWNLOADER_MIDDLEWARES_BASE.
-_POSITION = 100
-_NOFOLLOW = "scrapy_rep.pages.nofollow.NofollowMiddleware"
-# In SPIDER_MIDDLEWARES: what is dropped, no other middleware need see.
-_NEXT_TO_SPIDER = 950
 
 
 class Addon:
@@ -42,15 +36,16 @@ class Addon:
         if any(middlewares[key] is None for key in ours):
             # The project disables ours by name, so Scrapy's own must stay enabled.
             return
-        position = _POSITION
+        # As in DOWNLOADER_MIDDLEWARES_BASE.
+        position = 100
         for key in _keys_of(RobotsTxtMiddleware, middlewares):
             its_position = middlewares.pop(key)
             position = position if its_position is None else its_position
         # The key must be the import path, as in DOWNLOADER_MIDDLEWARES_BASE. With the class as
         # key, the path would stay enabled.
-        middlewares[_SCRAPYS] = None
+        middlewares[global_object_name(RobotsTxtMiddleware)] = None
         if not ours:
-            middlewares[_OURS] = position
+            middlewares["scrapy_rep.RepMiddleware"] = position
         # Keep its priority: a value of a spider or the command line replaces the whole dict, and
         # is already in it.
         settings.set(_MIDDLEWARES, middlewares, settings.getpriority(_MIDDLEWARES) or 0)
@@ -64,18 +59,17 @@ def _follow_no_nofollow(settings: BaseSettings) -> None:
     name = "SPIDER_MIDDLEWARES"
     middlewares = settings.getdict(name)
     if not _keys_of(NofollowMiddleware, middlewares):
-        middlewares[_NOFOLLOW] = _NEXT_TO_SPIDER
+        # Next to the spider: what is dropped, no other middleware need see.
+        middlewares[global_object_name(NofollowMiddleware)] = 950
         settings.set(name, middlewares, settings.getpriority(name) or 0)
 
 
 def _keys_of(component: type, components: dict[Any, Any]) -> list[Any]:
     """The keys of a component dict that mean *component*: the class or its paths."""
-    return [key for key in components if _load(key) is component]
-
-
-def _load(key: Any) -> Any:
-    try:
-        return load_object(key)
-    except Exception:
-        # Scrapy itself reports this if it matters; a disabled component need not exist.
-        return None
+    keys = []
+    for key in components:
+        # Scrapy itself reports errors that matter; a disabled component need not exist.
+        with suppress(Exception):
+            if load_object(key) is component:
+                keys.append(key)
+    return keys

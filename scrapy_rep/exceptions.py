@@ -24,8 +24,7 @@ class RobotsForbidden(IgnoreRequest):
 class ConfigurationError(ValueError):
     """A setting is invalid, or settings contradict each other.
 
-    Raised when a crawl starts, never while it runs. The message names the
-    setting, the value and what is accepted.
+    Raised when a crawl starts. The message names the setting, the value and what is accepted.
     """
 
     @property

@@ -16,8 +16,7 @@ from twisted.internet.defer import Deferred
 from scrapy_rep.engine import Engine
 from scrapy_rep.exceptions import ConfigurationError, CrawlStopping, RobotsForbidden
 from scrapy_rep.holding.concurrency import ConcurrencyLimit
-from scrapy_rep.holding.hold_queue import HoldQueue, MustLeave
-from scrapy_rep.holding.returns import HELD_SINCE, RETURNED, Arrival
+from scrapy_rep.holding.hold_queue import RETURNED, Arrival, HoldQueue, MustLeave
 from scrapy_rep.observers.change_signal import ChangeSignal
 from scrapy_rep.observers.matching_limit import MatchingLimit
 from scrapy_rep.observers.observer import Observer, Observers
@@ -27,15 +26,7 @@ from scrapy_rep.pages.statements import PAGE_RULES
 from scrapy_rep.pages.tdm_files import TdmFiles, asks_for_tdm_file
 from scrapy_rep.policies.cache import PolicyCache, steady
 from scrapy_rep.policies.download import Download, download_of
-from scrapy_rep.rep.decision import (
-    Admit,
-    Fetch,
-    Hold,
-    Refuse,
-    RequestFacts,
-    decide,
-    verdict_now,
-)
+from scrapy_rep.rep.decision import Admit, Fetch, Hold, Refuse, RequestFacts, decide, verdict_now
 from scrapy_rep.rep.parsing.agents import Agents
 from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.policy import Policy
@@ -58,6 +49,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+#: Request meta key: the time (seconds since the epoch) since which the request has been held.
+HELD_SINCE = "rep_held_since"
 _STOPPING = Verdict(False, Reason.UNREACHABLE, detail="the crawl is stopping")
 
 
@@ -88,7 +81,11 @@ class RepMiddleware:
         self._queue = HoldQueue(crawler, self._limit, settings.max_waiting)
         # Before the summary, which names the slowest sites.
         self._pacing = Pacing(
-            crawler, settings, self._clock, give_back=self._queue.give_back, is_fetch=_is_fetch
+            crawler,
+            settings,
+            self._clock,
+            give_back=self._queue.give_back,
+            is_fetch=lambda request: download_of(request) is not None,
         )
         observers = enabled_observers(crawler, settings, self._clock)
         self._observers = Observers(crawler, observers)
@@ -185,7 +182,9 @@ class RepMiddleware:
         if meta.get("dont_obey_robotstxt"):
             download = download_of(request)
             if download is not None:
-                return self._wait_for_turn_of_fetch(request, download)
+                download.admit()
+                turn = self._pacing.admit_fetch(request)
+                return None if turn is None else self._wait_for_turn_of_fetch(turn, download)
             if self._observe_allowed:
                 self._observers.on_exempt(request, "dont_obey_robotstxt")
             return None
@@ -209,37 +208,24 @@ class RepMiddleware:
         self, policy: Policy | None, request: Request
     ) -> Awaitable[Request | None] | None:
         """Decide about *request* and act on it, without waiting if possible."""
-        arrival = self._queue.returns.arrival(request)
+        arrival = self._queue.arrival(request)
         if arrival is Arrival.FROM_COMPONENT and self._limit.is_closing:
             raise self._refused(None, request, _STOPPING)
-        origin = origin_or_verdict(request.url) if policy is None else policy.origin
-        if policy is None and isinstance(origin, Origin):
-            policy = self._policies.usable(origin, request)
-        decision = self._decide(policy, origin, request)
+        policy = policy or self._known_policy(request)
+        decision = self._decide(policy, request)
         turn = None
         knows_all = not self._tdm_files or not policy or self._tdm_files.knows(policy, request)
         if isinstance(decision, Admit) and knows_all:
-            turn = self._turn(policy, request, decision)
+            turn = self._turn(policy, request) if policy is not None else None
             if turn is None:
                 self._admitted(policy, request)
                 return None
-        assert isinstance(origin, Origin)
+        origin = policy.origin if policy is not None else Origin.of(request.url)
         return self._hold(origin, request, arrival, turn)
 
-    def _wait_for_turn_of_fetch(
-        self, request: Request, download: Download
-    ) -> Awaitable[None] | None:
-        """If the site is throttled, let *request*, for a robots.txt, wait for its turn."""
-        download.admit()
-        turn = self._pacing.admit_fetch(request)
-        if turn is None:
-            return None
-
-        async def wait(turn: Deferred[None]) -> None:
-            with self._limit.released(), download.clock_stopped():
-                await maybe_deferred_to_future(turn)
-
-        return wait(turn)
+    async def _wait_for_turn_of_fetch(self, turn: Deferred[None], download: Download) -> None:
+        with self._limit.released(), download.clock_stopped():
+            await maybe_deferred_to_future(turn)
 
     # -- held requests ----------------------------------------------------------------
 
@@ -266,9 +252,9 @@ class RepMiddleware:
         while True:
             if turn is not None:
                 await held.wait(turn)
-                await held.permit.reacquire(request)
+                await held.reacquire(request)
             policy = await held.wait(self._policies.get(origin, request))
-            decision = self._decide(policy, origin, request)
+            decision = self._decide(policy, request)
             if isinstance(decision, Hold):
                 await self._sleep(decision, request, held)
                 continue
@@ -276,12 +262,11 @@ class RepMiddleware:
                 await held.wait(self._tdm_files.get(policy, request))
                 has_tdm_file = True
                 continue
-            assert isinstance(decision, Admit)
             if turn is None or not self._pacing.has_turn(request):
-                turn = self._turn(policy, request, decision)
+                turn = self._turn(policy, request)
                 if turn is not None:
                     continue
-                await held.permit.reacquire(request)
+                await held.reacquire(request)
                 if not self._pacing.has_turn(request):
                     continue
             if self._limit.is_closing:
@@ -298,22 +283,16 @@ class RepMiddleware:
         request.meta[HELD_SINCE] = min(request.meta.get(HELD_SINCE, now), now)
         await held.sleep(max(decision.until - now, 0.0))
 
-    def _turn(
-        self, policy: Policy | None, request: Request, decision: Admit
-    ) -> Deferred[None] | None:
+    def _turn(self, policy: Policy, request: Request) -> Deferred[None] | None:
         """The turn that an admitted *request* has to wait for, if its site is throttled."""
-        if policy is None or not (decision.asks_for_delay or self._pacing.asked):
-            return None
         return self._pacing.admit(policy, request, self._tokens.of(request))
 
     # -- what is decided --------------------------------------------------------------
 
-    def _decide(
-        self, policy: Policy | None, origin: Origin | Verdict, request: Request
-    ) -> Admit | Hold | Fetch:
+    def _decide(self, policy: Policy | None, request: Request) -> Admit | Hold | Fetch:
         """Admit, hold or fetch. Raises :exc:`~scrapy_rep.RobotsForbidden` to refuse *request*."""
         agents = self._tokens.of(request)
-        facts = RequestFacts(request.url, agents, origin, request.meta.get(HELD_SINCE))
+        facts = RequestFacts(request.url, agents, request.meta.get(HELD_SINCE))
         decision = decide(policy, facts, self._terms, self._clock())
         if isinstance(decision, Admit | Refuse):
             # Otherwise a new request with a copy of this meta would count as held since then.
@@ -383,7 +362,3 @@ def _check_alone(crawler: Crawler) -> None:
                 f"{path} and scrapy_rep.RepMiddleware are both enabled. Disable one of them. "
                 f'To use scrapy-rep, add "{path}": None to DOWNLOADER_MIDDLEWARES'
             )
-
-
-def _is_fetch(request: Request) -> bool:
-    return download_of(request) is not None

@@ -20,8 +20,8 @@ class RepRobotParser(RobotParser):
     """:class:`~scrapy_rep.RobotsTxt` as a :class:`scrapy.robotstxt.RobotParser`.
 
     It works with Scrapy's own middleware too. A user agent may be a product token or a whole
-    User-Agent header, whose product token is used. For a header without a crawler's name, such
-    as a browser's, only the ``*`` group applies.
+    User-Agent header. For one without a crawler's name, such as a browser's, only the ``*`` group
+    applies.
     """
 
     def __init__(self, robots: RobotsTxt) -> None:

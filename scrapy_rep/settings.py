@@ -11,18 +11,18 @@ import difflib
 import json
 import logging
 import re
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import Enum
 from functools import partial
 from importlib.util import find_spec
-from math import inf, nan
+from math import inf
 from pathlib import Path, PureWindowsPath
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import urlsplit
 
 from scrapy.robotstxt import RobotParser
-from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings
+from scrapy.settings import BaseSettings
 from scrapy.utils.conf import build_component_list
 from scrapy.utils.misc import load_object
 
@@ -52,14 +52,13 @@ logger = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
 _E = TypeVar("_E", bound=Enum)
+_N = TypeVar("_N", int, float)
 
 
 class PacedBy(Enum):
     """Whether delays are enforced per crawl or by all crawls that share the store."""
 
-    #: Each crawl by itself.
     LOCAL = "local"
-    #: All crawls that share the store.
     FLEET = "fleet"
 
 
@@ -92,71 +91,57 @@ class FeedSpec:
 # -- checks: return the value, or raise a ValueError that says what is accepted ----
 
 
-def _one_of(accepted: Mapping[str, _T], none: str = "") -> Callable[[object], _T]:
-    """A check for the keys of *accepted*. *none* describes None, if that is accepted too."""
-
-    def check(value: object) -> _T:
-        if not isinstance(value, str) or value not in accepted:
-            raise ValueError(f"accepted: {', '.join(accepted)}{none}")
-        return accepted[value]
-
-    return check
+def _one_of(accepted: Mapping[str, _T], value: object, none: str = "") -> _T:
+    """For a key of *accepted*. *none* describes None, if that is accepted too."""
+    if not isinstance(value, str) or value not in accepted:
+        raise ValueError(f"accepted: {', '.join(accepted)}{none}")
+    return accepted[value]
 
 
-def _by_value(members: type[_E]) -> dict[str, _E]:
-    return {member.value: member for member in members}
+def _member_of(members: type[_E], none: str = "") -> Callable[[object], _E]:
+    return partial(_one_of, {member.value: member for member in members}, none=none)
 
 
 def _optional(check: Callable[[Any], _T]) -> Callable[[Any], _T | None]:
-    return lambda value: None if _is_none(value) else check(value)
-
-
-def _is_none(value: object) -> bool:
-    """Whether *value* is None, or a string that means None on the command line."""
-    return value is None or value in ("", "None")
+    # A string, if it is from the command line.
+    return lambda value: None if value in (None, "", "None") else check(value)
 
 
 def _boolean(value: object) -> bool:
     # As Scrapy reads them, from the command line too.
-    yes: tuple[Hashable, ...] = (True, "1", "true", "on")
-    no: tuple[Hashable, ...] = (False, "0", "false", "off")
+    yes, no = (True, "1", "true", "on"), (False, "0", "false", "off")
     key = value.lower() if isinstance(value, str) else value
     if key not in yes + no:
         raise ValueError("accepted: True or False")
     return key in yes
 
 
-def _number(is_accepted: Callable[[float], bool], accepted: str) -> Callable[[object], float]:
-    def check(value: object) -> float:
-        try:
-            number = float(cast(Any, value))
-        except (TypeError, ValueError, OverflowError):
-            number = nan
-        if not is_accepted(number):
-            raise ValueError(f"accepted: {accepted}")
-        return number
+def _number(
+    convert: Callable[[Any], _N], is_accepted: Callable[[_N], bool], accepted: str, value: object
+) -> _N:
+    try:
+        number = convert(value)
+        if is_accepted(number):
+            return number
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise ValueError(f"accepted: {accepted}")
 
-    return check
+
+_seconds = partial(_number, float, lambda number: 0 < number < inf, "a number of seconds above 0")
+_share = partial(_number, float, lambda number: 0 <= number <= 1, "a number from 0 to 1")
 
 
-_seconds = _number(lambda number: 0 < number < inf, "a number of seconds above 0")
-_share = _number(lambda number: 0 <= number <= 1, "a number from 0 to 1")
+def _whole(value: Any) -> int:
+    number = int(value)
+    if isinstance(value, float) and number != value:
+        raise ValueError
+    return number
 
 
 def _integer(*, at_least: int, because: str = "") -> Callable[[object], int]:
-    def check(value: object) -> int:
-        accepted = f"accepted: an integer, at least {at_least}"
-        if because:
-            accepted += f" ({because})"
-        try:
-            number = int(cast(Any, value))
-        except (TypeError, ValueError, OverflowError):
-            raise ValueError(accepted) from None
-        if number < at_least or (isinstance(value, float) and number != value):
-            raise ValueError(accepted)
-        return number
-
-    return check
+    accepted = f"an integer, at least {at_least}" + (f" ({because})" if because else "")
+    return partial(_number, _whole, lambda number: number >= at_least, accepted)
 
 
 _max_redirects: Callable[[object], Any] = _optional(
@@ -164,13 +149,15 @@ _max_redirects: Callable[[object], Any] = _optional(
 )
 
 
-def _listed(value: object, accepted: str) -> Sequence[Any]:
-    """*value* as a list; a string is split as in Scrapy (``-s REP_AGENT_TOKENS=a,b``)."""
+def _listed(
+    value: object, accepted: str, is_item: Callable[[Any], object] = lambda item: True
+) -> tuple[Any, ...]:
+    """*value* as a tuple; a string is split as in Scrapy (``-s REP_AGENT_TOKENS=a,b``)."""
     if isinstance(value, str):
-        return [part.strip() for part in value.split(",")] if value else []
-    if not isinstance(value, Sequence):
+        value = [part.strip() for part in value.split(",")] if value else []
+    if not isinstance(value, Sequence) or not all(map(is_item, value)):
         raise ValueError(f"accepted: {accepted}")
-    return value
+    return tuple(value)
 
 
 def tokens(value: object) -> tuple[str, ...]:
@@ -181,12 +168,13 @@ def tokens(value: object) -> tuple[str, ...]:
     return tuple(map(check_token, _listed(value, "one product token or a list of them")))
 
 
+_FETCH_META_KEYS = ["proxy", "bindaddress", "http_user", "http_pass", "http_auth_domain"]
+_FETCH_META_KEYS += ["ftp_user", "ftp_password", "ftp_passive"]
+
+
 def _meta_keys(value: object) -> tuple[str, ...]:
     accepted = "a list of names of request meta keys"
-    keys = tuple(_listed(value, accepted))
-    if not all(isinstance(key, str) for key in keys):
-        raise ValueError(f"accepted: {accepted}")
-    return keys
+    return _listed(value, accepted, lambda key: isinstance(key, str))
 
 
 # RFC 9110 §5.6.2: a token; §5.5: the characters of a value.
@@ -212,10 +200,8 @@ _LABEL = re.compile(r"[a-z*][a-z0-9_\-.*]*")
 def _purposes(value: object) -> tuple[str, ...]:
     known = ", ".join(sorted(KNOWN_PURPOSES))
     accepted = f"a list of purposes, such as {known}; in lower case"
-    purposes = tuple(_listed(value, accepted))
+    purposes = _listed(value, accepted, lambda it: isinstance(it, str) and _LABEL.fullmatch(it))
     for purpose in purposes:
-        if not isinstance(purpose, str) or not _LABEL.fullmatch(purpose):
-            raise ValueError(f"accepted: {accepted}")
         if purpose not in KNOWN_PURPOSES:
             logger.warning(
                 "REP_PURPOSES contains the unknown purpose %(purpose)r. Known purposes: %(known)s.",
@@ -225,7 +211,7 @@ def _purposes(value: object) -> tuple[str, ...]:
 
 
 def _page_rules(value: object) -> PageRuleMode:
-    mode = _one_of(_by_value(PageRuleMode))(value)
+    mode = _member_of(PageRuleMode)(value)
     if mode is not PageRuleMode.OFF and find_spec("http_sf") is None:
         raise ValueError("the package http-sf is missing: pip install http-sf")
     return mode
@@ -236,10 +222,7 @@ _RELS = ("nofollow", "ugc", "sponsored")
 
 def _nofollow(value: object) -> frozenset[str]:
     accepted = f"a list of {', '.join(_RELS)}; an empty one to follow all links"
-    rels = _listed(value, accepted)
-    if not all(rel in _RELS for rel in rels):
-        raise ValueError(f"accepted: {accepted}")
-    return frozenset(rels)
+    return frozenset(_listed(value, accepted, _RELS.__contains__))
 
 
 def _dict(value: object, accepted: str, example: str) -> Mapping[Any, Any]:
@@ -292,7 +275,6 @@ def _robot_parser(value: Any) -> type[RobotParser]:
 
 def _robot_parsers(value: object) -> tuple[type[RobotParser], ...]:
     parsers = _listed(value, "a list of import paths of subclasses of scrapy.robotstxt.RobotParser")
-    # A dict is an ordered set.
     return tuple(dict.fromkeys(map(_robot_parser, parsers)))
 
 
@@ -305,57 +287,40 @@ def _directory(value: object) -> str:
     return str(value)
 
 
-def _feed(settings: BaseSettings) -> Callable[[object], FeedSpec]:
-    def check(value: object) -> FeedSpec:
-        storages = {
-            scheme: storage
-            for scheme, storage in settings.getwithbase("FEED_STORAGES").items()
-            if storage is not None
-        }
-        schemes = ", ".join(sorted(filter(None, storages)))
-        accepted = f"accepted: a path, or a URI with a scheme of FEED_STORAGES: {schemes}"
-        if not isinstance(value, (str, Path)):
-            raise ValueError(accepted)
-        uri = str(value)
-        # As in Scrapy, the drive of a Windows path is not a scheme.
-        scheme = "file" if PureWindowsPath(uri).drive else urlsplit(uri).scheme
-        if scheme not in storages:
-            raise ValueError(accepted)
-        try:
-            return FeedSpec(uri, load_object(storages[scheme]))
-        except Exception as error:
-            raise ValueError(f"FEED_STORAGES[{scheme!r}] cannot be loaded ({error})") from None
-
-    return check
+def _feed(settings: BaseSettings, value: object) -> FeedSpec:
+    in_settings = settings.getwithbase("FEED_STORAGES").items()
+    storages = {scheme: storage for scheme, storage in in_settings if storage is not None}
+    schemes = ", ".join(sorted(filter(None, storages)))
+    accepted = f"accepted: a path, or a URI with a scheme of FEED_STORAGES: {schemes}"
+    if not isinstance(value, (str, Path)):
+        raise ValueError(accepted)
+    uri = str(value)
+    # As in Scrapy, the drive of a Windows path is not a scheme.
+    scheme = "file" if PureWindowsPath(uri).drive else urlsplit(uri).scheme
+    if scheme not in storages:
+        raise ValueError(accepted)
+    try:
+        return FeedSpec(uri, load_object(storages[scheme]))
+    except Exception as error:
+        raise ValueError(f"FEED_STORAGES[{scheme!r}] cannot be loaded ({error})") from None
 
 
-def _paced_by(store: StoreSpec) -> Callable[[object], PacedBy]:
-    check_name = _one_of(_by_value(PacedBy), ", or None for all crawls that share the store")
-
-    def check(value: object) -> PacedBy:
-        if _is_none(value):
-            return PacedBy.FLEET
-        paced_by = check_name(value)
-        if paced_by is PacedBy.FLEET and store.redis is None:
-            raise ValueError(
-                "delays across workers need Redis. "
-                'Set REP_STORE = "redis://host:port/db" or REP_PACING = "local"'
-            )
-        return paced_by
-
-    return check
+def _paced_by(store: StoreSpec, value: object) -> PacedBy:
+    paced_by = _member_of(PacedBy, ", or None for all crawls that share the store")(value)
+    if paced_by is PacedBy.FLEET and store.redis is None:
+        raise ValueError(
+            "delays across workers need Redis. "
+            'Set REP_STORE = "redis://host:port/db" or REP_PACING = "local"'
+        )
+    return paced_by
 
 
 # -- the settings ------------------------------------------------------------------
 
 
-def _setting(default: object, check: Callable[[Any], _T]) -> _T:
+def _setting(default: object, check: Callable[[Any], _T] | None = None) -> _T:
+    """A field; without *check*, that depends on other settings: see :meth:`RepSettings.read`."""
     return cast(_T, field(metadata={"default": default, "check": check}))
-
-
-def _later(value: Any) -> Any:
-    """The check depends on other settings: see :meth:`RepSettings.read`."""
-    return value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -371,28 +336,22 @@ class RepSettings:
     backoff_max: float = _setting(60.0, _seconds)
     #: The directory of the archive, with parameters in it.
     archive: str | None = _setting(None, _optional(_directory))
-    audit: FeedSpec | None = _setting(None, _later)
-    compare_feed: FeedSpec | None = _setting(None, _later)
+    audit: FeedSpec | None = _setting(None)
+    compare_feed: FeedSpec | None = _setting(None)
     #: The fraction of requests that are compared, from 0 to 1.
     compare_sample: float = _setting(1.0, _share)
     compare_with: tuple[type[RobotParser], ...] = _setting([], _robot_parsers)
     content_use: ContentUse | None = _setting(
-        None, _optional(_one_of(_by_value(ContentUse), ", or None to declare nothing"))
+        None, _optional(_member_of(ContentUse, ", or None to declare nothing"))
     )
     crawl_delay: bool = _setting(True, _boolean)
     crawl_delay_max: float = _setting(60.0, _seconds)
-    dialect: Dialect = _setting("rfc9309", _one_of(DIALECTS))
+    dialect: Dialect = _setting("rfc9309", partial(_one_of, DIALECTS))
     fallback_parser: type[RobotParser] | None = _setting(
         "scrapy.robotstxt.ProtegoRobotParser", _optional(_robot_parser)
     )
     fetch_headers: Mapping[str, str | None] = _setting({}, _headers)
-    fetch_meta_keys: tuple[str, ...] = _setting(
-        [
-            *("proxy", "bindaddress", "http_user", "http_pass", "http_auth_domain"),
-            *("ftp_user", "ftp_password", "ftp_passive"),
-        ],
-        _meta_keys,
-    )
+    fetch_meta_keys: tuple[str, ...] = _setting(_FETCH_META_KEYS, _meta_keys)
     fetch_timeout: float = _setting(15.0, _seconds)
     #: As many workers as Redis knows, at least this.
     fleet_size: int | None = _setting(None, _optional(_integer(at_least=1)))
@@ -411,7 +370,7 @@ class RepSettings:
     min_age: float = _setting(300.0, _seconds)
     #: The values of ``rel`` for which a link is not followed.
     nofollow: frozenset[str] = _setting(["nofollow"], _nofollow)
-    pacing: PacedBy = _setting(None, _later)
+    pacing: PacedBy = _setting(None)
     page_rules: PageRuleMode = _setting("off", _page_rules)
     purposes: tuple[str, ...] = _setting([], _purposes)
     report: ReportPath | None = _setting(None, _optional(parse_path))
@@ -424,10 +383,10 @@ class RepSettings:
     tdm_file: bool | None = _setting(None, _optional(_boolean))
     #: ``None`` for the dialect's; see :attr:`when_unreachable`.
     unreachable: WhenUnreachable | None = _setting(
-        None, _optional(_one_of(_by_value(WhenUnreachable), ", or None for what the dialect says"))
+        None, _optional(_member_of(WhenUnreachable, ", or None for what the dialect says"))
     )
     unreachable_grace: float | None = _setting(None, _optional(_seconds))
-    visit_time: VisitTime = _setting("off", _one_of(_by_value(VisitTime)))
+    visit_time: VisitTime = _setting("off", _member_of(VisitTime))
 
     #: CONCURRENT_REQUESTS; if that is unlimited, REP_MAX_FETCHES.
     concurrent_requests: int
@@ -444,19 +403,32 @@ class RepSettings:
         Raises :exc:`~scrapy_rep.exceptions.ConfigurationError` with the setting, its value and
         the accepted values.
         """
-        _warn_about_unknown(settings)
+        for name in settings:
+            if isinstance(name, str) and name.startswith("REP_") and name not in DEFAULTS:
+                close = difflib.get_close_matches(name, DEFAULTS, n=1)
+                logger.warning(
+                    "Unknown setting %(name)s is ignored.%(hint)s",
+                    {"name": name, "hint": f" Did you mean {close[0]}?" if close else ""},
+                )
         read = partial(_read, settings)
-        values = {name: read(f"REP_{name.upper()}", it["check"]) for name, it in _SETTINGS.items()}
-        values["audit"] = read("REP_AUDIT", _optional(_feed(settings)))
-        values["compare_feed"] = read("REP_COMPARE_FEED", _optional(_feed(settings)))
-        values["pacing"] = read("REP_PACING", _paced_by(values["store"]))
+        checks = {name: it["check"] for name, it in _SETTINGS.items() if it["check"] is not None}
+        values = {name: read(f"REP_{name.upper()}", check) for name, check in checks.items()}
+        feed = _optional(partial(_feed, settings))
+        values["audit"] = read("REP_AUDIT", feed)
+        values["compare_feed"] = read("REP_COMPARE_FEED", feed)
+        paced_by = _optional(partial(_paced_by, values["store"]))
+        values["pacing"] = read("REP_PACING", paced_by) or PacedBy.FLEET
         values["max_redirects"] = values["max_redirects"] or values["dialect"].max_redirects
+        # Scrapy's default has the priority 0, and means ours.
+        has_parser = bool(settings.getpriority("ROBOTSTXT_PARSER"))
+        headers = settings.getdict("DEFAULT_REQUEST_HEADERS").items()
+        user_agents = (value for name, value in headers if name.lower() == "user-agent")
         return cls(
             **values,
             concurrent_requests=settings.getint("CONCURRENT_REQUESTS") or values["max_fetches"],
-            parser=_parser(settings),
+            parser=read("ROBOTSTXT_PARSER", _robot_parser) if has_parser else None,
             robotstxt_user_agent=settings.get("ROBOTSTXT_USER_AGENT"),
-            default_user_agent=_user_agent_header(settings),
+            default_user_agent=next((str(each) for each in user_agents if each), None),
             user_agent=settings.get("USER_AGENT"),
         )
 
@@ -522,7 +494,7 @@ def downloader_middlewares(settings: BaseSettings) -> list[Any]:
 
 def read_dialect(settings: BaseSettings) -> Dialect:
     """The dialect of ``REP_DIALECT``."""
-    return _read(settings, "REP_DIALECT", _one_of(DIALECTS))
+    return _read(settings, "REP_DIALECT", partial(_one_of, DIALECTS))
 
 
 def rels_not_followed(settings: BaseSettings) -> frozenset[str]:
@@ -535,10 +507,7 @@ def rels_not_followed(settings: BaseSettings) -> frozenset[str]:
 
 def _read(settings: BaseSettings, name: str, check: Callable[[Any], _T]) -> _T:
     # Not settings.get(), which returns the default for None.
-    return _checked(name, settings[name] if name in settings else DEFAULTS[name], check)
-
-
-def _checked(name: str, value: Any, check: Callable[[Any], _T]) -> _T:
+    value = settings[name] if name in settings else DEFAULTS[name]
     try:
         return check(value)
     except (ValueError, TypeError) as error:
@@ -558,29 +527,3 @@ def _shown(value: Any) -> str:
     text = value if isinstance(value, str) else repr(value)
     shown = _MAY_HAVE_PASSWORD.sub(lambda found: f"{found['scheme'] or ''}...", text)
     return repr(shown) if isinstance(value, str) else shown
-
-
-def _parser(settings: BaseSettings) -> type[RobotParser] | None:
-    """ROBOTSTXT_PARSER, or ``None`` (our parser) if only Scrapy's default is set."""
-    name = "ROBOTSTXT_PARSER"
-    if (settings.getpriority(name) or 0) <= SETTINGS_PRIORITIES["default"]:
-        return None
-    return _checked(name, settings.get(name), _robot_parser)
-
-
-def _user_agent_header(settings: BaseSettings) -> str | None:
-    """The User-Agent of DEFAULT_REQUEST_HEADERS, which has precedence over all others."""
-    for name, value in settings.getdict("DEFAULT_REQUEST_HEADERS").items():
-        if name.lower() == "user-agent" and value:
-            return str(value)
-    return None
-
-
-def _warn_about_unknown(settings: BaseSettings) -> None:
-    for name in settings:
-        if isinstance(name, str) and name.startswith("REP_") and name not in DEFAULTS:
-            close = difflib.get_close_matches(name, DEFAULTS, n=1)
-            logger.warning(
-                "Unknown setting %(name)s is ignored.%(hint)s",
-                {"name": name, "hint": f" Did you mean {close[0]}?" if close else ""},
-            )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
@@ -31,11 +31,10 @@ _TEMPORARY = frozenset({Reason.UNREACHABLE, Reason.VISIT_TIME})
 class RobotsLinkFilter:
     """Drops links that robots.txt refuses, if the robots.txt is in memory.
 
-    Call it with links, for example in ``process_links`` of a
-    :class:`~scrapy.spiders.Rule`. It returns links that are allowed, links that are refused only
-    temporarily, and links to origins whose robots.txt is not in memory. Without
-    ``RepMiddleware``, it returns all links. If ``REP_PAGE_RULES`` is
-    ``obey``, it drops links that are ``nofollow``.
+    Call it with links, for example in ``process_links`` of a :class:`~scrapy.spiders.Rule`. It
+    returns links that are allowed, links that are refused only temporarily, and links to origins
+    whose robots.txt is not in memory. Without ``RepMiddleware``, it returns all links. If
+    ``REP_PAGE_RULES`` is ``obey``, it drops links that are ``nofollow``.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -81,22 +80,21 @@ class RepSitemapSpider(SitemapSpider):
                     {"url": printable(url), "detail": policy.detail},
                     extra={"spider": self},
                 )
-            for sitemap in self._usable(policy.sitemaps, url):
-                yield Request(sitemap, self._parse_sitemap)
-
-    def _usable(self, sitemaps: tuple[str, ...], robots_url: str) -> Iterator[str]:
-        """The untrusted *sitemaps* as absolute URLs, without those that cannot be requested."""
-        for sitemap in sitemaps:
-            try:
-                url = urljoin(robots_url, sitemap)
-                usable = urlsplit(url).scheme in ("http", "https")
-            except ValueError:
-                usable = False
-            if usable:
-                yield url
-            else:
+            for sitemap in policy.sitemaps:
+                if absolute := _absolute(url, sitemap):
+                    yield Request(absolute, self._parse_sitemap)
+                    continue
                 logger.warning(
                     "A sitemap of %(robots)s is ignored because it is not an HTTP URL: %(sitemap)s",
-                    {"robots": printable(robots_url), "sitemap": printable(sitemap)},
+                    {"robots": printable(url), "sitemap": printable(sitemap)},
                     extra={"spider": self},
                 )
+
+
+def _absolute(robots_url: str, sitemap: str) -> str | None:
+    """The URL of the untrusted *sitemap*, if it is an HTTP URL."""
+    try:
+        url = urljoin(robots_url, sitemap)
+        return url if urlsplit(url).scheme in ("http", "https") else None
+    except ValueError:
+        return None

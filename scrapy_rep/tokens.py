@@ -35,7 +35,11 @@ class AgentTokens:
 
     def __init__(self, settings: RepSettings, spider: Spider | None) -> None:
         # The configured tokens; None if the User-Agent header determines them.
-        self._declared: tuple[str, ...] | None = _of_spider(spider) or settings.agent_tokens or None
+        self._declared: tuple[str, ...] | None = settings.agent_tokens or None
+        of_spider = getattr(spider, AGENT_TOKENS, None)
+        if of_spider is not None:
+            name = f"spider.{AGENT_TOKENS}"
+            self._declared = _checked(of_spider, name, ConfigurationError) or self._declared
         if self._declared is None and settings.robotstxt_user_agent:
             self._declared = _of_user_agent(settings.robotstxt_user_agent)
         self._header = header_sent_by_default(settings, spider)
@@ -72,18 +76,12 @@ class AgentTokens:
         Raises :exc:`ValueError` for an invalid token in its meta.
         """
         if AGENT_TOKENS in request.meta:
-            value = request.meta[AGENT_TOKENS]
-            try:
-                return tokens(value)
-            except ValueError as error:
-                raise ValueError(f"request.meta[{AGENT_TOKENS!r}] = {value!r}: {error}") from None
+            return _checked(request.meta[AGENT_TOKENS], f"request.meta[{AGENT_TOKENS!r}]")
         if self._declared is not None:
             return self._declared
-        if has_no_headers(request) or not request.headers:
+        if has_no_headers(request) or not request.headers or "User-Agent" not in request.headers:
             return self._sent_by_default
-        if "User-Agent" in request.headers:
-            return _of_user_agent(to_unicode(request.headers["User-Agent"] or b"", "latin-1"))
-        return self._sent_by_default
+        return _of_user_agent(to_unicode(request.headers["User-Agent"] or b"", "latin-1"))
 
 
 def header_sent_by_default(settings: RepSettings, spider: Spider | None) -> str:
@@ -94,14 +92,11 @@ def header_sent_by_default(settings: RepSettings, spider: Spider | None) -> str:
     return str(header or "")
 
 
-def _of_spider(spider: Spider | None) -> tuple[str, ...]:
-    value = getattr(spider, AGENT_TOKENS, None)
-    if value is None:
-        return ()
+def _checked(value: object, name: str, error: type[ValueError] = ValueError) -> tuple[str, ...]:
     try:
         return tokens(value)
-    except ValueError as error:
-        raise ConfigurationError(f"spider.{AGENT_TOKENS} = {value!r}: {error}") from None
+    except ValueError as invalid:
+        raise error(f"{name} = {value!r}: {invalid}") from None
 
 
 def _of_user_agent(header: str | None) -> tuple[str, ...]:

@@ -14,7 +14,6 @@ from scrapy_rep.rep.decision import (
     Fetch,
     Refuse,
     RequestFacts,
-    Why,
     decide,
 )
 from scrapy_rep.rep.dialects import Access, WhenUnreachable
@@ -22,7 +21,6 @@ from scrapy_rep.rep.directives.directives import Directives, HonouredDirectives
 from scrapy_rep.rep.parsing.lines import Field
 from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.policy import Policy
-from scrapy_rep.rep.rules.verdict import Reason
 from tests.policy_examples import NOON, unreachable, with_rules
 
 SITE = "https://example.com"
@@ -82,23 +80,21 @@ class Case:
 
     @property
     def decision(self) -> Decision:
-        facts = RequestFacts.of(self.url, AGENTS, self.held_since)
+        facts = RequestFacts(self.url, AGENTS, self.held_since)
         return decide(self.policy, facts, self.terms, NOON)
 
 
 def shown(decision: Decision) -> str:
     """*decision* as :attr:`Case.expected` has it."""
     if isinstance(decision, Admit):
-        return "admit at a pace" if decision.asks_for_delay else "admit"
+        return "admit"
     if isinstance(decision, Refuse):
         assert not decision.verdict.allowed
         return f"refuse: {decision.verdict.reason.value}"
     if isinstance(decision, Fetch):
         return f"fetch {decision.origin}"
     assert not decision.verdict.allowed
-    reasons = {Why.UNREACHABLE: Reason.UNREACHABLE, Why.VISIT_TIME: Reason.VISIT_TIME}
-    assert decision.verdict.reason is reasons[decision.why]
-    return f"hold {decision.until - NOON:g} s: {decision.why.value}"
+    return f"hold {decision.until - NOON:g} s: {decision.verdict.reason.value}"
 
 
 RULES = asking_for("")
@@ -119,8 +115,8 @@ LET_THROUGH = when_unreachable(WhenUnreachable.ALLOW)
 _SAME = {
     "unknown": (None, f"fetch {SITE}"),
     "rules": (RULES, "admit"),
-    "paced": (PACED, "admit at a pace"),
-    "rated": (RATED, "admit at a pace"),
+    "paced": (PACED, "admit"),
+    "rated": (RATED, "admit"),
     "open": (OPEN, "admit"),
     "purpose": (NO_TRAINING, "refuse: purpose"),
     "unavailable": (UNAVAILABLE, "admit"),
@@ -159,9 +155,7 @@ def _of_the_rest() -> Iterator[Case]:
             for policy in _REFUSING:
                 yield Case(policy, "/no", "refuse: rule", held_for, until_open)
             for policy in _ALL:
-                paced = policy in {PACED, RATED, PACED_AND_CLOSED}
-                itself = "admit at a pace" if paced else "admit"
-                yield Case(policy, "/robots.txt", itself, held_for, until_open)
+                yield Case(policy, "/robots.txt", "admit", held_for, until_open)
             yield Case(None, "data:,", "admit", held_for, until_open)
             yield Case(None, "http:///no-host", "refuse: invalid-url", held_for, until_open)
 

@@ -11,13 +11,16 @@ from typing import Any, cast
 
 import pytest
 from scrapy import Request, Spider
+from scrapy.exceptions import IgnoreRequest
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.test import get_crawler
-from twisted.internet.defer import Deferred, succeed
+from twisted.internet.defer import Deferred, fail, succeed
 
-from scrapy_rep import RepMiddleware, RobotsForbidden
-from scrapy_rep.holding.hold_queue import MustLeave
-from scrapy_rep.holding.returns import HELD_SINCE, RETURNED, Arrival
+from scrapy_rep import CrawlStopping, Reason, RepMiddleware, RobotsForbidden
+from scrapy_rep.holding.concurrency import ConcurrencyLimit
+from scrapy_rep.holding.hold_queue import RETURNED, Arrival, MustLeave
+from scrapy_rep.middleware import HELD_SINCE
+from scrapy_rep.pages.statements import PAGE_RULES
 from scrapy_rep.policies.download import Download
 from scrapy_rep.rep.decision import Admit, Fetch, Hold, Refuse
 from scrapy_rep.rep.policy import Policy
@@ -46,7 +49,7 @@ class Policies:
         self._quickly = quickly
 
     def peek(self, url: str) -> Policy | None:
-        return self._policy if self._quickly else None
+        return self._policy if self._quickly and url.startswith(f"{SITE}/") else None
 
     def usable(self, origin: Any, request: Request) -> Policy | None:
         return self._policy
@@ -155,7 +158,8 @@ def test_the_fast_path_and_decide_agree(quickly: bool, asked: bool, observed: bo
             assert [isinstance(each, str) for each in told] == [case.policy is None] * len(told)
         admitted = middleware._pacing.admitted  # noqa: SLF001
         if isinstance(decision, Admit) and case.policy is not None:
-            assert (admitted == [request]) is (asked or decision.asks_for_delay), case
+            is_fast = quickly and not asked and case.policy.directives is None
+            assert admitted == ([] if is_fast else [request]), case
         else:
             assert admitted == []
 
@@ -166,7 +170,6 @@ class Held:
     def __init__(self, did: list[str], came: bool = True) -> None:
         self._did = did
         self._came = came
-        self.permit = self
 
     async def wait(self, event: Deferred[Any]) -> Any:
         self._did.append("policy" if event.called else "turn")
@@ -312,15 +315,118 @@ async def test_a_fetch_that_waits_for_its_turn_takes_no_concurrency() -> None:
     crawler = get_crawler(Spider)
     limit = middleware._limit  # noqa: SLF001
     download = Download(crawler, limit, RepSettings.read(crawler.settings), ORIGIN)
-    waiting = deferred_from_coro(
-        middleware._wait_for_turn_of_fetch(request, download)  # noqa: SLF001
-    )
+    request.meta.update(dont_obey_robotstxt=True, rep_download=download)
+    waiting = deferred_from_coro(middleware.process_request(request))
     await settle()
     assert released == [True]
     turn.callback(None)
     await maybe_deferred_to_future(waiting)
     download.stop_clock()
     assert released == [True, False]
+
+
+class TdmFiles:
+    """Knows the tdmrep.json of each site, or fetches it."""
+
+    def __init__(self, knows: bool, did: list[str] | None = None) -> None:
+        self._knows = knows
+        self._did = did if did is not None else []
+
+    def knows(self, policy: Policy, request: Request) -> bool:
+        return self._knows
+
+    def get(self, policy: Policy, request: Request) -> Deferred[Policy]:
+        self._did.append("tdmrep.json")
+        return succeed(policy)
+
+
+@pytest.mark.parametrize(("knows", "done"), [(True, "Admit"), (False, "wait")])
+@pytest.mark.parametrize("quickly", [True, False])
+def test_a_tdm_file_is_known_before_a_request_goes_on(
+    knows: bool, done: str, quickly: bool
+) -> None:
+    case = Case(RULES, "/yes", "")
+    middleware = middleware_for(case, quickly=quickly)
+    middleware._tdm_files = TdmFiles(knows)  # noqa: SLF001
+    assert done_with(request_of(case), middleware) == done
+
+
+@in_a_loop
+async def test_a_held_request_waits_for_the_tdm_file_once() -> None:
+    """However short its lifetime is."""
+    did: list[str] = []
+    assert await held(Case(RULES, "/yes", ""), did, tdm_files=TdmFiles(False, did)) is None
+    assert did == ["policy", "tdmrep.json", "policy", "policy", "reacquire"]
+    did.clear()
+    with pytest.raises(RobotsForbidden):
+        await held(Case(RULES, "/no", ""), did, tdm_files=TdmFiles(False, did))
+    # None is fetched for what robots.txt refuses.
+    assert did == ["policy"]
+
+
+def test_the_rules_of_another_page_are_not_left_on_a_request() -> None:
+    for case in (Case(RULES, "/yes", ""), Case(None, "/yes", "")):
+        request = Request(case.url, meta={PAGE_RULES: "of the page it is from"})
+        done_with(request, middleware_for(case))
+        assert request.meta == {}
+
+
+def test_a_fetch_that_was_given_up_is_not_sent() -> None:
+    crawler = get_crawler(Spider)
+    limit = ConcurrencyLimit.from_crawler(crawler)
+    download = Download(crawler, limit, RepSettings.read(crawler.settings), ORIGIN)
+    download.give_up(CrawlStopping())
+    meta = {"dont_obey_robotstxt": True, "rep_download": download}
+    with pytest.raises(IgnoreRequest):
+        middleware_for(CASES[0]).process_request(Request(ORIGIN.robots_url, meta=meta))
+    download._outcome.addErrback(lambda _: None)  # noqa: SLF001
+
+
+# -- for spiders --------------------------------------------------------------------
+
+
+@in_a_loop
+@pytest.mark.parametrize("quickly", [True, False])
+async def test_verdicts_for_spiders(quickly: bool) -> None:
+    middleware = middleware_for(Case(RULES, "/yes", ""), quickly=quickly)
+    asked: list[str] = []
+
+    def get(origin: Any, request: Request) -> Deferred[Policy]:
+        asked.append(str(origin))
+        return succeed(RULES)
+
+    middleware._policies.get = get  # noqa: SLF001
+    assert await middleware.allowed(f"{SITE}/yes")
+    assert (await middleware.verdict(f"{SITE}/no")).line == 2
+    assert not await middleware.allowed(f"{SITE}/no", "Other")
+    known = middleware.known_verdict(f"{SITE}/no")
+    assert (None if known is None else known.line) == (2 if quickly else None)
+    assert asked == ([] if quickly else [SITE] * 3)
+    assert await middleware.policy(f"{SITE}/no") is RULES
+    with pytest.raises(ValueError, match="is not a valid product token"):
+        await middleware.verdict(f"{SITE}/yes", "no token")
+
+
+@in_a_loop
+async def test_urls_without_an_origin_have_a_verdict_for_spiders() -> None:
+    middleware = middleware_for(Case(RULES, "/yes", ""))
+    assert (await middleware.verdict("no URL")).reason is Reason.INVALID_URL
+    assert (await middleware.verdict("http:///no-host")).reason is Reason.INVALID_URL
+    assert (await middleware.verdict("data:,")).allowed
+    middleware._policies.get = lambda origin, request: None  # noqa: SLF001
+    with pytest.raises(ValueError, match="not an http, https or ftp URL"):
+        await middleware.policy("data:,")
+
+
+@in_a_loop
+async def test_a_verdict_when_the_crawl_stops() -> None:
+    middleware = middleware_for(Case(RULES, "/yes", ""), quickly=False)
+    middleware._policies.get = lambda origin, request: fail(CrawlStopping())  # noqa: SLF001
+    verdict = await middleware.verdict(f"{SITE}/yes")
+    assert not verdict.allowed
+    assert verdict.detail == "the crawl is stopping"
+    with pytest.raises(CrawlStopping):
+        await middleware.policy(f"{SITE}/yes")
 
 
 def test_what_is_written_on_held_requests_is_not_left_on_others() -> None:
@@ -350,7 +456,7 @@ def test_a_component_that_asks_again_during_a_stop_is_refused() -> None:
     """It would ask again at once, for ever."""
     middleware = middleware_for(Case(RULES, "/yes", ""), quickly=False)
     middleware._queue = SimpleNamespace(  # noqa: SLF001
-        returns=SimpleNamespace(arrival=lambda request: Arrival.FROM_COMPONENT)
+        arrival=lambda request: Arrival.FROM_COMPONENT
     )
     middleware._limit = SimpleNamespace(is_closing=True)  # noqa: SLF001
     with pytest.raises(RobotsForbidden, match="the crawl is stopping"):

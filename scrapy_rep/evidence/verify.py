@@ -269,10 +269,11 @@ class Verifier:
                 raise NotAsClaimed("no earlier line has the digest that it rests on")
             return
         agents = tuple(fields["agents"])
-        facts = RequestFacts.of(fields["url"], agents)
-        if not isinstance(facts.origin, Origin):
+        facts = RequestFacts(fields["url"], agents)
+        origin = origin_or_verdict(facts.url)
+        if not isinstance(origin, Origin):
             raise NotAsClaimed("its URL has no robots.txt")
-        policy = self._policy(fields, facts.origin, crawl)
+        policy = self._policy(fields, origin, crawl)
         _compare("its settings that override", crawl.overrides(policy), fields["overrides"])
         is_file = policy.access is Access.SUCCESSFUL and policy.copy is not None
         digest = lines.digest_of_body(policy.copy.result.body) if is_file and policy.copy else None

@@ -16,18 +16,16 @@ raised by one. The rules for reacquiring:
   makes them with ``engine.download_async``, and Scrapy starts those whatever its limit is.
 - If no request is in a download slot, one held request continues although there is no room: all
   active requests are in a middleware then, and may wait there for this one.
-
-Scrapy has no signal for the start of a stop, and none for a request that leaves without having
-been sent. So while a request is held, both are checked every :data:`LOOK` seconds.
 """
 
 from __future__ import annotations
 
 from bisect import insort
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from enum import Enum, auto
-from itertools import islice
+from itertools import chain, islice
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -43,7 +41,8 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-#: Seconds between two checks of what Scrapy has no signal for.
+#: Seconds between two checks, while a request is held, of what Scrapy has no signal for: the start
+#: of a stop, and requests that leave without having been sent.
 LOOK = 0.25
 # How many slots are checked in one step; the others follow in the next one.
 _SLOTS = 50
@@ -56,7 +55,7 @@ class State(Enum):
 
         COUNTED --release--> RELEASED --reacquire--> RETURNING --granted--> COUNTED
 
-    ``close`` leads from each of them to COUNTED.
+    The end of the hold leads from each of them to COUNTED.
     """
 
     #: The request counts against CONCURRENT_REQUESTS, as usual in Scrapy.
@@ -67,41 +66,18 @@ class State(Enum):
     RETURNING = auto()
 
 
+@dataclass(eq=False, slots=True)
 class Permit:
     """The share of one held request in the concurrency limit.
 
-    Permits with a lower *rank* reacquire first, within a download slot.
+    Of one download slot, the permit with the lowest *rank* reacquires first.
     """
 
-    def __init__(self, limit: ConcurrencyLimit, rank: tuple[int, int]) -> None:
-        self.rank = rank
-        self.state = State.COUNTED
-        #: While it is returning: the download slot of its request, and the event that it waits for.
-        self.slot: str | None = None
-        self.granted: Deferred[None] = Deferred()
-        self._limit = limit
-
-    def release(self) -> None:
-        """Let another request be downloaded while this one waits."""
-        if self.state is State.COUNTED:
-            self.enter(State.RELEASED)
-
-    async def reacquire(self, request: Request) -> None:
-        """Return when *request* may continue, or when the crawl stops."""
-        if self.state is State.RELEASED:
-            await self._limit.reacquire(self, request)
-
-    def close(self) -> None:
-        """The request is no longer held."""
-        if self.state is State.RETURNING:
-            # It was cancelled.
-            self._limit.forget(self)
-        self.enter(State.COUNTED)
-
-    def enter(self, state: State) -> None:
-        """Change to *state*."""
-        was, self.state = self.state, state
-        self._limit.change((was is State.COUNTED) - (state is State.COUNTED))
+    rank: tuple[int, int] = (0, 0)
+    state: State = State.COUNTED
+    #: While it is returning: the download slot of its request, and the event that it waits for.
+    slot: str | None = None
+    granted: Deferred[None] = field(default_factory=Deferred)
 
 
 class ConcurrencyLimit:
@@ -111,9 +87,15 @@ class ConcurrencyLimit:
     """
 
     def __init__(self, engine: Engine, call_later: Callable[..., Any] = call_later) -> None:
+        #: Called every :data:`LOOK` seconds while a request is held.
+        self.on_look: list[Callable[[], None]] = []
+        #: Called when the crawl is about to stop, and again if requests are held later.
+        self.on_stop: list[Callable[[], None]] = []
+        #: Called when held requests could continue, but there is no room.
+        self.on_shortage: list[Callable[[], None]] = []
         self._engine = engine
         self._call_later = call_later
-        #: The number of permits that are not closed, and of those that are released.
+        #: The number of permits in use, and of those that are not counted.
         self._open = 0
         self._released = 0
         #: The concurrency that is withheld from new requests while held requests return.
@@ -125,9 +107,6 @@ class ConcurrencyLimit:
         #: Whether a request was granted concurrency and may not have reached its slot yet.
         self._is_one_on_its_way = False
         self._is_looking = False
-        self._on_look: list[Callable[[], None]] = []
-        self._on_stop: list[Callable[[], None]] = []
-        self._on_shortage: list[Callable[[], None]] = []
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> ConcurrencyLimit:
@@ -139,8 +118,6 @@ class ConcurrencyLimit:
         connect(limit.grant, signals.response_received)
         return limit
 
-    # -- for others ------------------------------------------------------------------
-
     @property
     def is_closing(self) -> bool:
         """Whether the crawl is about to stop and waits for its last requests."""
@@ -151,36 +128,62 @@ class ConcurrencyLimit:
         """Whether a held request could continue if there were room."""
         return self._withheld > 0
 
-    def on_look(self, callback: Callable[[], None]) -> None:
-        """Call *callback* every :data:`LOOK` seconds while a request is held."""
-        self._on_look.append(callback)
-
-    def on_stop(self, callback: Callable[[], None]) -> None:
-        """Call *callback* when the crawl is about to stop, and again if requests are held later."""
-        self._on_stop.append(callback)
-
-    def on_shortage(self, callback: Callable[[], None]) -> None:
-        """Call *callback* when held requests could continue, but there is no room."""
-        self._on_shortage.append(callback)
+    # -- permits -----------------------------------------------------------------------
 
     @contextmanager
     def permit(self, rank: tuple[int, int] = (0, 0)) -> Iterator[Permit]:
         """A permit for a request that is held in this context."""
         self._open += 1
         self._look_later()
-        permit = Permit(self, rank)
+        permit = Permit(rank)
         try:
             yield permit
         finally:
-            permit.close()
+            if permit.state is State.RETURNING:
+                # It was cancelled.
+                self._forget(permit)
+            self._enter(permit, State.COUNTED)
             self._open -= 1
 
     @contextmanager
     def released(self) -> Iterator[None]:
         """A released permit, for a robots.txt fetch that the downloader has."""
         with self.permit() as permit:
-            permit.release()
+            self.release(permit)
             yield
+
+    def release(self, permit: Permit) -> None:
+        """Let another request be downloaded while the request of *permit* waits."""
+        if permit.state is State.COUNTED:
+            self._enter(permit, State.RELEASED)
+
+    async def reacquire(self, permit: Permit, request: Request) -> None:
+        """Return when *request* can be downloaded at once, or the crawl stops."""
+        if permit.state is not State.RELEASED:
+            return
+        if request.callback is NO_CALLBACK:
+            self._enter(permit, State.COUNTED)
+            return
+        self._enter(permit, State.RETURNING)
+        permit.slot = self._engine.slot_key(request)
+        permit.granted = Deferred()
+        insort(self._returning.setdefault(permit.slot, []), permit, key=attrgetter("rank"))
+        self.grant()
+        await maybe_deferred_to_future(permit.granted)
+
+    def _enter(self, permit: Permit, state: State) -> None:
+        released = (permit.state is State.COUNTED) - (state is State.COUNTED)
+        permit.state = state
+        self._released += released
+        self._engine.raise_concurrency(released)
+
+    def _forget(self, permit: Permit) -> None:
+        # Requests may be withheld from the downloader for this one alone.
+        self._withhold(0)
+        self._returning[permit.slot].remove(permit)
+        if not self._returning[permit.slot]:
+            del self._returning[permit.slot]
+        self._call_later(0, self.grant)
 
     # -- what happens ------------------------------------------------------------------
 
@@ -197,34 +200,6 @@ class ConcurrencyLimit:
             # It is still active for a moment.
             self._call_later(0, self.grant)
 
-    # -- for permits -------------------------------------------------------------------
-
-    def change(self, released: int) -> None:
-        """*released* more requests have released their concurrency."""
-        self._released += released
-        self._engine.raise_concurrency(released)
-
-    async def reacquire(self, permit: Permit, request: Request) -> None:
-        """Grant *permit* when *request* can be downloaded at once, or the crawl stops."""
-        if request.callback is NO_CALLBACK:
-            permit.enter(State.COUNTED)
-            return
-        permit.enter(State.RETURNING)
-        permit.slot = self._engine.slot_key(request)
-        permit.granted = Deferred()
-        insort(self._returning.setdefault(permit.slot, []), permit, key=attrgetter("rank"))
-        self.grant()
-        await maybe_deferred_to_future(permit.granted)
-
-    def forget(self, permit: Permit) -> None:
-        """Do not grant *permit* any more."""
-        # Requests may be withheld from the downloader for this one alone.
-        self._withhold(0)
-        self._returning[permit.slot].remove(permit)
-        if not self._returning[permit.slot]:
-            del self._returning[permit.slot]
-        self._call_later(0, self.grant)
-
     def grant(self) -> None:
         """Let held requests continue while there is room, one of each slot in turn."""
         if not self._returning:
@@ -240,41 +215,29 @@ class ConcurrencyLimit:
                 self._is_one_on_its_way = True
                 granted.append(waiting.pop(0))
                 # At once, because it counts for the next check of the room.
-                granted[-1].enter(State.COUNTED)
+                self._enter(granted[-1], State.COUNTED)
             if waiting:
                 # Behind the other slots.
                 self._returning[slot] = waiting
-        self._withhold_for_returning()
-        _go_on(granted)
-
-    # -- room --------------------------------------------------------------------------
-
-    @property
-    def _total(self) -> int:
-        """The limit including released concurrency; 0 for a downloader without a limit."""
-        return self._engine.concurrency + self._withheld
+        is_free = self._engine.slot_is_free
+        if not self._has_room and any(map(is_free, islice(self._returning, _SLOTS))):
+            # What becomes free is for the held requests, which are all active.
+            self._withhold(self._engine.concurrency - self._released)
+            for callback in self.on_shortage:
+                callback()
+        fire(permit.granted for permit in granted)
 
     @property
     def _has_room(self) -> bool:
-        """Whether one more request may be active."""
         # Both numbers include the requests that have released their concurrency.
-        return not self._total or self._engine.active_count < self._total
-
-    def _withhold_for_returning(self) -> None:
-        """Keep new requests in the scheduler while held ones could continue."""
-        is_free = self._engine.slot_is_free
-        if self._has_room or not any(map(is_free, islice(self._returning, _SLOTS))):
-            return
-        # The rest is for the held requests, which are all active.
-        self._withhold(self._total - self._released)
-        for callback in self._on_shortage:
-            callback()
+        limit = self._engine.concurrency
+        return not limit or self._engine.active_count < limit
 
     def _withhold(self, number: int) -> None:
         self._engine.raise_concurrency(self._withheld - number)
         self._withheld = number
 
-    # -- looks -------------------------------------------------------------------------
+    # -- looks and the stop ------------------------------------------------------------
 
     def _look_later(self) -> None:
         if not self._is_looking:
@@ -292,24 +255,25 @@ class ConcurrencyLimit:
         # The request was dropped or answered by another middleware, or waits in one.
         self._is_one_on_its_way = False
         self.grant()
-        for callback in self._on_look:
+        for callback in self.on_look:
             callback()
 
     def _stop(self) -> None:
         # Otherwise, the crawl could end while a request returns to the scheduler.
         self._engine.keep_open(LOOK)
         self._withhold(0)
-        returning = [permit for waiting in self._returning.values() for permit in waiting]
+        returning = list(chain.from_iterable(self._returning.values()))
         self._returning.clear()
         for permit in returning:
-            permit.enter(State.COUNTED)
-        _go_on(returning)
-        for callback in self._on_stop:
+            self._enter(permit, State.COUNTED)
+        fire(permit.granted for permit in returning)
+        for callback in self.on_stop:
             callback()
 
 
-def _go_on(granted: list[Permit]) -> None:
-    for permit in granted:
+def fire(events: Iterable[Deferred[None]]) -> None:
+    """Let the requests continue that wait for *events*."""
+    for event in events:
         # If it was called, its request was just cancelled.
-        if not permit.granted.called:
-            permit.granted.callback(None)
+        if not event.called:
+            event.callback(None)

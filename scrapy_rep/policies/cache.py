@@ -113,7 +113,7 @@ class PolicyCache:
         self._by_key = self._memory.by_key
         self._lookups: dict[Origin, _Lookup] = {}
         self._is_stopped = False
-        limit.on_stop(self._stop)
+        limit.on_stop.append(self._stop)
         crawler.signals.connect(self._close, signals.spider_closed)
 
     # -- for requests -----------------------------------------------------------------

@@ -96,7 +96,7 @@ class RobotsTxtFetcher:
     def __post_init__(self) -> None:
         self._downloads: set[Download] = set()
         self._allow(self.settings.max_fetches)
-        self.concurrency.on_stop(self._give_up)
+        self.concurrency.on_stop.append(self._give_up)
         self.crawler.signals.connect(self._spider_opened, signals.spider_opened)
         connect_downloads(self.crawler.signals)
 

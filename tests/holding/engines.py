@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import selectors
 from collections.abc import Callable, Coroutine
 from functools import wraps
 from heapq import heappop, heappush
 from itertools import count
+from math import inf
 from typing import Any
 
 from scrapy import Request
@@ -23,10 +25,26 @@ def in_a_loop(test: Callable[..., Coroutine[Any, Any, None]]) -> Callable[..., A
         if is_reactor_installed():
             started: Deferred[None] = deferred_from_coro(test(*args, **kwargs))
             return started
-        # A change that lets a request wait for ever is noticed by this.
-        return asyncio.run(asyncio.wait_for(test(*args, **kwargs), 60))
+        loop = asyncio.SelectorEventLoop(_NeverIdle())
+        try:
+            loop.run_until_complete(test(*args, **kwargs))
+        finally:
+            for task in asyncio.all_tasks(loop):
+                task.cancel()
+            loop.run_until_complete(asyncio.sleep(0))
+            loop.close()
+        return None
 
     return run
+
+
+class _NeverIdle(selectors.DefaultSelector):
+    """Fails where nothing will ever happen: a change lets a request wait for ever."""
+
+    def select(self, timeout: float | None = None) -> Any:
+        if timeout is None:
+            raise AssertionError("the test waits for ever")
+        return super().select(timeout)
 
 
 class Timer:
@@ -47,6 +65,8 @@ class ManualLoop:
         self._numbers = count()
 
     def call_later(self, seconds: float, called: Callable[..., Any], *args: Any) -> Timer:
+        # A loop cannot wait for ever.
+        assert seconds < inf
         timer = Timer()
         heappush(self._calls, (self.now + seconds, next(self._numbers), timer, called, args))
         return timer
@@ -85,6 +105,8 @@ class ManualEngine:
         self.is_closing = False
         self.kept_open = 0.0
         self.looks_for_work = 0
+        #: How many slots were looked at.
+        self.slots_checked = 0
 
     @property
     def active_count(self) -> int:
@@ -108,4 +130,5 @@ class ManualEngine:
         return request.url.split("/")[2]
 
     def slot_is_free(self, key: str | None) -> bool:
+        self.slots_checked += 1
         return key not in self.busy

@@ -38,7 +38,7 @@ class Held:
         return self
 
     async def _reacquire(self) -> None:
-        await self.permit.reacquire(self.request)
+        await self._crawl.limit.reacquire(self.permit, self.request)
         self.went_on = True
         self._crawl.order.append(self)
 
@@ -53,7 +53,7 @@ class Manual:
         self.limit = ConcurrencyLimit(cast("Engine", self.engine), call_later=self.loop.call_later)
         self.order: list[Held] = []
         self.shortages = 0
-        self.limit.on_shortage(self._short)
+        self.limit.on_shortage.append(self._short)
 
     def _short(self) -> None:
         self.shortages += 1
@@ -63,7 +63,7 @@ class Manual:
         request = Request(url, **options)
         self.engine.active.add(request)
         permit = self.stack.enter_context(self.limit.permit((-priority, len(self.order))))
-        permit.release()
+        self.limit.release(permit)
         return Held(self, permit, request)
 
     def download(self, url: str = "http://busy/") -> Request:
@@ -95,7 +95,7 @@ async def test_released_concurrency_is_for_others_at_once(crawl: Manual) -> None
     assert crawl.engine.looks_for_work > before
     assert held.permit.state is State.RELEASED
     # Once, however often.
-    held.permit.release()
+    crawl.limit.release(held.permit)
     assert crawl.engine.room == 2
 
 
@@ -114,7 +114,7 @@ async def test_reacquired_where_there_is_room(crawl: Manual) -> None:
 async def test_a_permit_that_was_never_released_is_reacquired_at_once(crawl: Manual) -> None:
     crawl.download(), crawl.download()
     with crawl.limit.permit() as permit:
-        await permit.reacquire(Request("http://a/"))
+        await crawl.limit.reacquire(permit, Request("http://a/"))
         assert permit.state is State.COUNTED
     assert crawl.engine.concurrency == 2
 
@@ -158,7 +158,7 @@ async def test_reacquired_by_a_look_where_there_is_no_signal(crawl: Manual) -> N
 async def test_released_again(crawl: Manual) -> None:
     held = crawl.hold().reacquire()
     await crawl.loop.step()
-    held.permit.release()
+    crawl.limit.release(held.permit)
     assert held.permit.state is State.RELEASED
     assert crawl.engine.room == 2
 
@@ -171,11 +171,11 @@ async def test_closed_in_every_state(state: State) -> None:
         crawl.download(), crawl.download()
         with crawl.limit.permit() as permit:
             if state is not State.COUNTED:
-                permit.release()
+                crawl.limit.release(permit)
             if state is State.RETURNING:
                 request = Request("http://a/")
                 crawl.engine.active.add(request)
-                returning = deferred_from_coro(permit.reacquire(request))
+                returning = deferred_from_coro(crawl.limit.reacquire(permit, request))
                 await crawl.loop.step()
                 assert crawl.limit.is_short
             assert permit.state is state
@@ -203,6 +203,8 @@ async def test_the_downloader_gets_nothing_new_while_held_requests_could_go_on(
     assert crawl.limit.is_short
     assert crawl.shortages >= 1
     assert crawl.engine.room < 0
+    # Not less: 0 would be no limit.
+    assert crawl.engine.concurrency == len(held)
     crawl.leave(one)
     await crawl.loop.step()
     assert [each.went_on for each in held] == [True, False, False]
@@ -273,10 +275,17 @@ async def test_busy_slots_do_not_keep_the_others_from_their_turn(crawl: Manual) 
     await crawl.loop.step()
     free = crawl.hold("http://free/").reacquire()
     await crawl.loop.step()
+    checked = crawl.engine.slots_checked
     for _ in range(2):
         crawl.limit.grant()
     await crawl.loop.step()
     assert free.went_on
+    # Some at a time, of however many.
+    assert crawl.engine.slots_checked - checked <= 2 * 2 * 50
+    crawl.download(), crawl.download()
+    checked = crawl.engine.slots_checked
+    crawl.limit.grant()
+    assert crawl.engine.slots_checked - checked <= 50
 
 
 @in_a_loop
@@ -309,6 +318,33 @@ async def test_no_deadlock_where_all_active_requests_wait_in_a_middleware(crawl:
 
 
 @in_a_loop
+async def test_the_next_one_goes_on_as_soon_as_no_request_is_in_a_slot(crawl: Manual) -> None:
+    crawl.engine.active |= {Request("http://a/"), Request("http://b/")}
+    held = [crawl.hold(f"http://{host}/").reacquire() for host in "cd"]
+    await crawl.loop.step()
+    assert crawl.order == held[:1]
+    crawl.limit.reached_downloader(held[0].request)
+    crawl.limit.left_downloader(held[0].request)
+    # Without a look.
+    await crawl.loop.step()
+    assert crawl.order == held
+
+
+@in_a_loop
+async def test_when_one_is_cancelled_the_others_are_looked_at_at_once(crawl: Manual) -> None:
+    one, _ = crawl.download(), crawl.download()
+    with ExitStack() as inner:
+        crawl.stack, stack = inner, crawl.stack
+        cancelled = crawl.hold("http://a/").reacquire()
+        crawl.stack = stack
+        held = crawl.hold("http://b/").reacquire()
+        await crawl.loop.step()
+    crawl.engine.active -= {one, cancelled.request}
+    await crawl.loop.step()
+    assert crawl.order == [held]
+
+
+@in_a_loop
 async def test_a_robots_txt_in_its_slot_is_no_reason_to_wait(crawl: Manual) -> None:
     """It may hang for long, and requests that are held wait for nothing of it."""
     crawl.engine.active |= {Request("http://a/"), Request("http://b/")}
@@ -331,7 +367,7 @@ async def test_a_fetch_takes_no_concurrency(crawl: Manual) -> None:
 @in_a_loop
 async def test_whoever_is_held_is_told_of_a_stop(crawl: Manual) -> None:
     told = []
-    crawl.limit.on_stop(lambda: told.append(crawl.loop.now))
+    crawl.limit.on_stop.append(lambda: told.append(crawl.loop.now))
     crawl.download(), crawl.download()
     returning = [crawl.hold(f"http://{host}/").reacquire() for host in "ab"]
     crawl.hold()
@@ -341,6 +377,7 @@ async def test_whoever_is_held_is_told_of_a_stop(crawl: Manual) -> None:
     await crawl.loop.step(LOOK)
     assert len(told) == 1
     assert all(each.went_on for each in returning)
+    assert all(each.permit.state is State.COUNTED for each in returning)
     # Or the crawl would end before they are in the scheduler.
     assert crawl.engine.kept_open >= LOOK
     assert not crawl.limit.is_short
@@ -353,7 +390,7 @@ async def test_whoever_is_held_is_told_of_a_stop(crawl: Manual) -> None:
 @in_a_loop
 async def test_looks_end_when_nothing_is_held(crawl: Manual) -> None:
     looks = []
-    crawl.limit.on_look(lambda: looks.append(crawl.loop.now))
+    crawl.limit.on_look.append(lambda: looks.append(crawl.loop.now))
     with crawl.limit.permit():
         await crawl.loop.step(3 * LOOK)
     assert len(looks) == 3
@@ -391,10 +428,10 @@ async def test_signals_tell_of_requests(monkeypatch: pytest.MonkeyPatch, ends: o
     send = crawler.signals.send_catch_log
     send(signals.request_reached_downloader, request=downloaded)
     with limit.permit((0, 0)) as permit:
-        permit.release()
+        limit.release(permit)
         held = Request("http://a/")
         engine.active.add(held)
-        returning: Deferred[None] = deferred_from_coro(permit.reacquire(held))
+        returning: Deferred[None] = deferred_from_coro(limit.reacquire(permit, held))
         await settle()
         # A request is in its slot: this one does not go on without room.
         assert permit.state is State.RETURNING

@@ -9,7 +9,7 @@ from math import inf
 from typing import Any, cast
 
 import pytest
-from scrapy import Request, Spider
+from scrapy import Request, Spider, signals
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.test import get_crawler
 from twisted.internet.defer import Deferred, succeed
@@ -17,8 +17,14 @@ from twisted.internet.defer import Deferred, succeed
 from scrapy_rep.engine import Engine
 from scrapy_rep.exceptions import CrawlStopping
 from scrapy_rep.holding.concurrency import LOOK, ConcurrencyLimit
-from scrapy_rep.holding.hold_queue import PER_ORIGIN, HeldRequest, HoldQueue, MustLeave
-from scrapy_rep.holding.returns import Arrival
+from scrapy_rep.holding.hold_queue import (
+    PER_ORIGIN,
+    RETURNED,
+    Arrival,
+    HeldRequest,
+    HoldQueue,
+    MustLeave,
+)
 from scrapy_rep.rep.parsing.urls import Origin
 from tests.holding.engines import ManualEngine, ManualLoop, in_a_loop
 
@@ -242,7 +248,7 @@ async def test_concurrency_is_released_while_a_request_waits(stack: ExitStack) -
     assert crawl.engine.concurrency == 3
     event.callback("came")
     await crawl.loop.step()
-    await held.permit.reacquire(REQUEST)
+    await held.reacquire(REQUEST)
     assert crawl.engine.concurrency == 2
     # Again for whatever it has to wait for then.
     crawl.start("b", lambda: held.sleep(5))
@@ -264,6 +270,24 @@ async def test_a_turn_that_is_not_used_is_given_up_at_once(stack: ExitStack) -> 
     await crawl.loop.step()
     assert crawl.results == {"a": LEFT}
     assert given_up == [turn]
+    # That is no error which somebody has to handle.
+    assert turn.result is None
+
+
+@in_a_loop
+async def test_no_timer_is_left_of_a_request_that_left(stack: ExitStack) -> None:
+    crawl = Manual(stack, 100)
+    with ExitStack() as inner:
+        crawl._stack = inner  # noqa: SLF001
+        held = crawl.hold()
+        crawl.start("a", lambda: held.sleep(3600))
+        await crawl.loop.step()
+        held.leave()
+        await crawl.loop.step()
+    assert crawl.results == {"a": LEFT}
+    # But for the look that ends the looks.
+    await crawl.loop.step(LOOK)
+    assert crawl.loop.is_idle
 
 
 @in_a_loop
@@ -357,21 +381,27 @@ async def test_those_that_do_not_release_it_do_not_keep_others_from_that(
 
 @in_a_loop
 async def test_these_leave_when_a_held_request_needs_concurrency(stack: ExitStack) -> None:
-    crawl = Manual(stack, 1, concurrency=1)
+    crawl = Manual(stack, 3, concurrency=1)
     waited = crawl.hold("healthy")
     event = crawl.wait("healthy", waited)
+    queued = crawl.hold("dead")
     for number in range(20):
         crawl.wait(number, crawl.hold("dead", arrival=AGAIN))
+    crawl.wait("media", crawl.hold("dead", arrival=COMPONENT))
     await crawl.loop.step()
     event.callback("came")
     await crawl.loop.step()
     crawl.limit.reached_downloader(Request("http://x/"))
-    crawl.start("reacquired", lambda: waited.permit.reacquire(REQUEST))
+    crawl.start("reacquired", lambda: waited.reacquire(REQUEST))
     await crawl.loop.step()
     assert crawl.limit.is_short
     assert [crawl.results[number] for number in range(20)] == [LEFT] * 20
     # And those that come then do not stay.
     assert await leaves(crawl.hold("dead", arrival=AGAIN).wait(never()))
+    # But those in the queue do, and components, which would only ask again.
+    crawl.wait("queued", queued)
+    await crawl.loop.step()
+    assert sorted(map(str, crawl.results)) == sorted(["healthy", *map(str, range(20))])
 
 
 @in_a_loop
@@ -447,6 +477,7 @@ async def test_long_waits_are_told_after_ten_seconds_and_each_minute(
         if len(caplog.messages) > before:
             told_at.append(second + 1)
     assert told_at == [10, 70, 130]
+    assert all(hasattr(record, "spider") for record in caplog.records)
     assert caplog.messages[0] == (
         "Requests held for a robots.txt or a delay: 3 "
         "(origins: 2; longest: 10 s, http://slow.example)"
@@ -508,7 +539,7 @@ async def test_a_stop_wakes_all_in_one_step(stack: ExitStack) -> None:
         if len(crawl.order) < 100:
             crawl.loop.call_later(0, look)
 
-    crawl.limit.on_stop(look)
+    crawl.limit.on_stop.append(look)
     for number in range(100):
         crawl.wait(number, crawl.hold(number))
     await crawl.loop.step()
@@ -534,11 +565,43 @@ async def test_one_that_is_cancelled_while_it_is_woken_holds_up_nobody(stack: Ex
     assert crawl.results == {"other": "came"}
 
 
-def test_back_to_the_scheduler(stack: ExitStack) -> None:
+# -- to the scheduler and back -----------------------------------------------------------
+
+
+@pytest.mark.parametrize("dont_filter", [False, True])
+@pytest.mark.parametrize(("stops", "priority"), [(False, 6), (True, 7)])
+def test_to_the_scheduler_and_back(
+    stack: ExitStack, dont_filter: bool, stops: bool, priority: int
+) -> None:
     crawl = Manual(stack, 1)
-    returned = crawl.queue.give_back(Request("http://a/", priority=7))
-    assert returned.priority == 6
-    assert crawl.stat("robotstxt/given_back_count") == 1
     # When the crawl stops, it is to come where it was.
-    crawl.engine.is_closing = True
-    assert crawl.queue.give_back(Request("http://a/", priority=7)).priority == 7
+    crawl.engine.is_closing = stops
+    request = Request("http://a.example/", dont_filter=dont_filter, priority=7, meta={"a": 1})
+    returned = crawl.queue.give_back(request)
+    assert crawl.stat("robotstxt/given_back_count") == 1
+    # Else it would be dropped as a duplicate.
+    assert returned.dont_filter
+    assert returned.priority == priority
+    crawl.queue.arrival(returned)
+    assert (returned.dont_filter, returned.priority) == (dont_filter, 7)
+    assert returned.meta == {"a": 1} == request.meta
+
+
+@pytest.mark.parametrize(("scheduled", "arrival"), [(True, AGAIN), (False, COMPONENT)])
+def test_whoever_has_it_after_that(stack: ExitStack, scheduled: bool, arrival: Arrival) -> None:
+    crawl = Manual(stack, 1)
+    request = crawl.queue.give_back(REQUEST)
+    if scheduled:
+        crawl.crawler.signals.send_catch_log(signals.request_scheduled, request=request)
+    assert crawl.queue.arrival(request) is arrival
+    assert RETURNED not in request.meta
+    assert request.priority == 0
+
+
+def test_a_request_from_the_disk_comes_from_the_scheduler(stack: ExitStack) -> None:
+    crawl = Manual(stack, 1)
+    assert crawl.queue.arrival(crawl.queue.give_back(REQUEST).copy()) is AGAIN
+
+
+def test_a_request_that_was_not_given_back(stack: ExitStack) -> None:
+    assert Manual(stack, 1).queue.arrival(Request("http://a.example/")) is FIRST

@@ -10,7 +10,7 @@ import pytest
 import pytest_twisted
 
 from scrapy_rep.cli.servers import Asked, LoopbackServers, http_response
-from scrapy_rep.holding.returns import HELD_SINCE
+from scrapy_rep.middleware import HELD_SINCE
 from tests.integration.crawling import PAGE, Crawl, Job, ok, pages, paths, site
 from tests.integration.test_in_process import Clock, ScriptedSpider, crawl, robots_count
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 import pytest_twisted
 from scrapy import Request, Spider, signals
-from scrapy.crawler import Crawler
 from scrapy.settings import Settings
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.test import get_crawler
@@ -135,17 +133,6 @@ class SlowStore(MemoryStore):
         return self._leased(ORIGIN)
 
 
-class StoppingLimit(ConcurrencyLimit):
-    """The crawl stops when the test says."""
-
-    def __init__(self, crawler: Crawler) -> None:
-        super().__init__(Engine(crawler))
-        self.callbacks: list[Callable[[], None]] = []
-
-    def on_stop(self, callback: Callable[[], None]) -> None:
-        self.callbacks.append(callback)
-
-
 class Seen(Observer):
     """An observer that keeps what it is told of policies."""
 
@@ -169,7 +156,7 @@ class Crawl:
         self.store = SlowStore(self.clock)
         self.fetches = Fetches()
         self.crawler = get_crawler(Spider, {"REP_STORE": "memory"})
-        self.limit = StoppingLimit(self.crawler)
+        self.limit = ConcurrencyLimit(Engine(self.crawler))
         self.seen = Seen()
         self.cache = PolicyCache(
             self.crawler,
@@ -214,7 +201,7 @@ class Crawl:
         return self.crawler.stats.get_value(f"robotstxt/{name}")
 
     def stop(self) -> None:
-        for callback in self.limit.callbacks:
+        for callback in self.limit.on_stop:
             callback()
 
     def close(self) -> Deferred[Any]:
