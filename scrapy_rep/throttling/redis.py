@@ -25,6 +25,7 @@ turn for :data:`HELD_FOR`.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import secrets
 import time
@@ -182,6 +183,9 @@ class RedisTurns:
         self.rank: int | None = None
         self.is_held = False
         self._clock = clock
+        #: Who leaves while it is counted would be counted again.
+        self._counting = asyncio.Lock()
+        self._has_left = False
         self._client = RedisClient(url, self._beat, self._beat, clock)
 
     def now(self) -> float:
@@ -212,14 +216,21 @@ class RedisTurns:
     async def close(self) -> None:
         if self._client.is_open:
             with contextlib.suppress(StoreError):
-                await self._client.run(lambda redis: redis.zrem(self._roster, self._name))
+                await self._client.run(self._leave)
         await self._client.close()
+
+    async def _leave(self, redis: Any) -> None:
+        async with self._counting:
+            self._has_left = True
+            await redis.zrem(self._roster, self._name)
 
     async def _beat(self, redis: Any) -> None:
         """Be counted, and count."""
         lua = self._lua + _BEAT
-        found = await self._client.evaluate(redis, lua, [self._roster], self._name)
-        self.rank, self.workers = found
+        async with self._counting:
+            if not self._has_left:
+                found = await self._client.evaluate(redis, lua, [self._roster], self._name)
+                self.rank, self.workers = found
 
     async def _say(self, lua: str, site: str, delay: float, *more: str | int) -> list[Any]:
         """What *lua* returns about *site*."""

@@ -368,6 +368,23 @@ def test_workers_are_counted(fresh_redis: RedisServer, clock: SharedClock, do: D
     do(scenario())
 
 
+def test_a_worker_that_leaves_while_it_is_counted_does_not_count(
+    fresh_redis: RedisServer, clock: SharedClock, do: Do
+) -> None:
+    async def scenario() -> None:
+        one = RedisTurns(parse_url(fresh_redis.patient_url), SharedClock.LUA)
+        await one.start()
+        leaving = asyncio.ensure_future(one.close())
+        await asyncio.sleep(0)
+        # As every two seconds; on another connection, so perhaps after the worker has left.
+        counted = vars(one)["_client"].run(one._beat)  # noqa: SLF001
+        await asyncio.gather(leaving, counted, return_exceptions=True)
+        with fresh_redis.client() as client:
+            assert client.zcard("scrapy-rep:workers") == 0
+
+    do(scenario())
+
+
 def test_the_end_of_a_turn_may_be_told_late(
     fresh_redis: RedisServer, clock: SharedClock, do: Do
 ) -> None:
