@@ -107,7 +107,7 @@ class TurnStore(Protocol):
         """Do not count as a worker any more."""
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class FleetBackend:
     """A :class:`~.throttle.Backend` for one crawl of several that share *store*."""
 

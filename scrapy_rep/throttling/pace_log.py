@@ -5,8 +5,6 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from scrapy.utils.asyncio import call_later
-
 from scrapy_rep.observers.stats import count
 from scrapy_rep.rep.parsing.lines import Field
 from scrapy_rep.rep.parsing.records import RequestRate
@@ -66,7 +64,7 @@ class PaceLog:
         """A request is held at *site*."""
         if site in self._untold:
             self._untold.discard(site)
-            call_later(_TELL_AFTER, self._tell, site)
+            self._throttle.call_later(_TELL_AFTER, self._tell, site)
 
     def _is_slow(self, site: str, delay: float, why: str) -> None:
         if delay <= _SLOW:

@@ -14,7 +14,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from scrapy import Request, signals
-from scrapy.utils.asyncio import call_later
 from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_rep.engine import Engine
@@ -37,7 +36,7 @@ _FINE = Backoff()
 _ANSWERS = "answers"
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class SlowSites:
     """Watches the answers of one crawl.
 
@@ -103,10 +102,10 @@ class SlowSites:
 
         for request, result in Engine(self.crawler).take_queued(answered, waits):
             self.throttle.unsent(site, request)
-            call_later(0, result.callback, self.give_back(request))
+            self.throttle.call_later(0, result.callback, self.give_back(request))
 
     def _look(self) -> None:
-        self._timer = call_later(_LOOK, self._look)
+        self._timer = self.throttle.call_later(_LOOK, self._look)
         self.throttle.backend.slowed(partial(self._adopt, self._changes))
 
     def _adopt(self, changes: int, delays: Mapping[str, float]) -> None:

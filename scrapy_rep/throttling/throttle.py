@@ -151,7 +151,7 @@ class _Site:
             self.timer = None
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Throttle:
     """Leaves the delay of each site between the end of a request and the start of the next."""
 
