@@ -10,7 +10,7 @@ from typing import Any
 from scrapy import Request
 from scrapy.http import Response
 from scrapy.utils.test import get_crawler
-from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
 from scrapy_rep.rep.directives.directives import Directives
@@ -58,6 +58,7 @@ class Crawl:
         self.throttle.call_later = self.loop.call_later
         self.throttle.is_active = self.active.__contains__
         self.throttle.hears_all = lambda: True
+        self.own_backend = self.throttle.backend
         self.throttle.backend = MemoryBackend(
             self.loop.clock, OrderedDict() if sites is None else sites
         )
@@ -75,10 +76,7 @@ class Crawl:
         """A request, and the turn that it waits for."""
         request = Request(f"{policy.origin}/yes", **options)
         self.active.add(request)
-        turn = self.pacing.admit(policy, request, agents)
-        if turn is not None:
-            turn.addErrback(lambda failure: failure.trap(CancelledError))
-        return request, turn
+        return request, self.pacing.admit(policy, request, agents)
 
     def signal(self, name: object, **values: Any) -> None:
         for _, result in self.crawler.signals.send_catch_log(name, **values):

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import logging
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pydispatch.dispatcher import getAllReceivers, liveReceivers
 from scrapy import Request, signals
 from scrapy.http.request import NO_CALLBACK
-from scrapy.utils.test import get_crawler
 
 from scrapy_rep.rep.parsing.urls import Origin
-from scrapy_rep.settings import RepSettings
 from scrapy_rep.throttling.fleet import FleetBackend
 from scrapy_rep.throttling.pacing import Pacing
 from tests.policy_examples import NOON
@@ -176,20 +172,15 @@ def test_the_end_of_a_crawl_leaves_no_timers(one: Crawl) -> None:
     ]
 
 
-def test_the_end_of_a_crawl_ends_its_turns_before_its_store_is_closed(tmp_path: Path) -> None:
-    store = f"sqlite:///{tmp_path / 'robots.sqlite'}"
-    crawler = get_crawler(settings_dict={"EXTENSIONS_BASE": {}, "REP_STORE": store})
-    pacing = Pacing(
-        crawler,
-        RepSettings.read(crawler.settings),
-        time.time,
-        give_back=lambda request: request,
-        is_fetch=lambda _: False,
-    )
-    closers = liveReceivers(getAllReceivers(crawler, signals.spider_closed))
-    kinds = [type(close.__self__) for close in closers]
-    assert kinds.index(Pacing) < kinds.index(FleetBackend)
-    assert pacing.asked == {}
+def test_the_end_of_a_crawl_ends_its_turns_before_its_store_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended: list[type] = []
+    for kind in (FleetBackend, Pacing):
+        monkeypatch.setattr(kind, "_close", lambda self: ended.append(type(self)))
+    one = Crawl(REP_STORE=f"sqlite:///{tmp_path / 'robots.sqlite'}", REP_PACING=None)
+    one.signal(signals.spider_closed, spider=None, reason="finished")
+    assert ended == [Pacing, type(one.own_backend)] == [Pacing, FleetBackend]
 
 
 # -- what people are told --------------------------------------------------------------

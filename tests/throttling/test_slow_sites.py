@@ -257,7 +257,8 @@ def test_an_answer_of_another_crawl_counts_from_when_it_is_heard(
 def test_what_is_older_than_our_own_answer_is_not_adopted(one: Backing) -> None:
     one.signal(signals.spider_opened, spider=None)
     answers: list[Slowed] = []
-    one.throttle.backend.slowed = answers.append  # type: ignore[method-assign]
+    backend: Any = one.throttle.backend
+    backend.slowed = answers.append
     one.loop.advance(0.5)
     one.ask(429, "7", after=0)
     # Asked for before, and answered now.
