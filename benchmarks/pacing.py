@@ -6,6 +6,7 @@ Crawls of a site on loopback that differ in ``REP_CRAWL_DELAY`` and
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from random import Random
@@ -30,6 +31,7 @@ from benchmarks.crawl import PageSpider, answering, run_crawl
 from scrapy_rep.cli.servers import LoopbackServers
 from scrapy_rep.throttling.memory import MemoryBackend
 from scrapy_rep.throttling.sqlite import SqliteTurns
+from scrapy_rep.throttling.turns import Event
 
 _PAGES = 2_000
 _RULES = 100
@@ -100,13 +102,13 @@ def turns_table(rounds: int) -> Table:
 
 
 def _memory(path: Path, clock: Callable[[], float]) -> Callable[[], None]:
-    backend = MemoryBackend(clock)
+    backend = MemoryBackend(clock, OrderedDict())
 
     def take() -> None:
         granted: list[float | None] = []
         backend.ask(_SITE, 1.0, None, again=False, answer=granted.append)
         assert granted == [None]
-        backend.ended(_SITE, 1.0, sent=True)
+        backend.tell(Event.OVER, _SITE, 1.0)
 
     return take
 
@@ -116,7 +118,7 @@ def _sqlite(path: Path, clock: Callable[[], float]) -> Callable[[], None]:
 
     def take() -> None:
         assert _result(turns.grant(_SITE, 1.0)) == 0
-        _result(turns.over(_SITE, 1.0))
+        _result(turns.tell(Event.OVER, _SITE, 1.0))
 
     return take
 

@@ -17,42 +17,40 @@ LONGEST_GUESS = 16.0
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What an answer says about the pace. Times are seconds of one clock."""
-
-    status: int
-    #: The seconds that Retry-After asks for; 0 for none.
-    retry_after: float
-    #: When its request was sent, and when it came.
-    sent_at: float
-    now: float
-
-
-@dataclass(frozen=True, slots=True)
 class Backoff:
-    """How slow a site wants the crawl to be."""
+    """How slow a site wants the crawl to be. Times are seconds of one clock."""
 
     #: Seconds between two requests; 0 where it does not say.
     delay: float = 0.0
     #: When that changed. Answers to requests from before say nothing new.
     since: float = -float("inf")
 
-    def after(self, answer: Answer, asked: float, longest: float) -> Backoff:
-        """The same after *answer* of a site whose robots.txt has *asked* for a delay.
+    def after(
+        self,
+        status: int,
+        retry_after: float,
+        sent_at: float,
+        now: float,
+        *,
+        asked: float,
+        longest: float,
+    ) -> Backoff:
+        """The same after an answer with *status*, which asks for *retry_after* seconds or 0.
 
-        It is *longest* at most.
+        Its request was sent at *sent_at*; the site's robots.txt has *asked* for a delay. The
+        new one is *longest* at most.
         """
-        if answer.status in ASK_FOR_LESS and answer.retry_after:
-            delay = max(self.delay, min(answer.retry_after, longest))
-        elif answer.sent_at < self.since:
+        if status in ASK_FOR_LESS and retry_after:
+            delay = max(self.delay, min(retry_after, longest))
+        elif sent_at < self.since:
             return self
-        elif answer.status in ASK_FOR_LESS:
+        elif status in ASK_FOR_LESS:
             doubled = max(FIRST, 2 * max(self.delay, asked))
             delay = max(self.delay, min(doubled, LONGEST_GUESS, longest))
-        elif answer.status < 500:
+        elif status < 500:
             delay = self.delay / 2
             if delay < FIRST or delay <= asked:
                 delay = 0.0
         else:
             return self
-        return self if delay == self.delay else Backoff(delay, answer.now)
+        return self if delay == self.delay else Backoff(delay, now)

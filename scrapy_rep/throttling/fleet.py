@@ -16,7 +16,7 @@ import logging
 import random
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
-from functools import partial
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from scrapy import signals
@@ -27,21 +27,22 @@ from twisted.internet.defer import Deferred
 from scrapy_rep.observers.stats import add_seconds, count, highest
 from scrapy_rep.rep.text import printable
 from scrapy_rep.stores.base import StoreError, pause
-from scrapy_rep.throttling.backend import ROUNDING, Answer, Slowed
+from scrapy_rep.throttling.throttle import Answer, Slowed, Timer
+from scrapy_rep.throttling.turns import ROUNDING, Event
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
-
-    from scrapy_rep.throttling.throttle import Timer
 
 logger = logging.getLogger(__name__)
 
 # Seconds between two times that the store is told that a turn is not over yet.
 _HOLD_EVERY = 2.0
-# Seconds between two attempts to tell the store that a turn is over, and for how long: by
-# then the store takes it for over by itself.
-_SAY_EVERY = 0.2
-_SAY_FOR = 6.0
+# Seconds between two attempts to tell the store of something, and for how long: by then the
+# store takes a turn for over by itself.
+_TELL_EVERY = 0.2
+_TELL_FOR = 6.0
+# Of what is told about a turn, only the last counts.
+_OF_TURN = frozenset({Event.OVER, Event.UNUSED, Event.HELD})
 # Seconds after an outage in which a worker also keeps to its slots: others may not know yet
 # that the store is back. They look every five seconds at least.
 _SETTLING = 10.0
@@ -56,16 +57,11 @@ _ASK_EVERY = 1.0
 _LOOKS_AT_END = 20
 _LOOK = 0.05
 
-_LONG_AGO = -float("inf")
-
 _ALONE = "this worker sends one request in %d delays of a site (workers: %d)"
 _UNKNOWN = (
     "requests to sites that ask for a delay are held, because the number of workers is not known. "
     "To continue without it, set REP_FLEET_SIZE"
 )
-
-#: Says something to the store; takes how many seconds ago it was true.
-_Say = Callable[[float], Coroutine[Any, Any, None]]
 
 
 class TurnStore(Protocol):
@@ -76,107 +72,74 @@ class TurnStore(Protocol):
     :exc:`~scrapy_rep.stores.base.StoreError`.
     """
 
-    @property
-    def name(self) -> str:
-        """The kind of store, for people."""
-        ...
-
-    @property
-    def workers(self) -> int:
-        """How many workers there were when the store was asked last; 0 if it never was."""
-        ...
-
-    @property
-    def rank(self) -> int | None:
-        """How many of them come before this one; ``None`` where they are in no order."""
-        ...
-
-    @property
-    def is_held(self) -> bool:
-        """Whether another worker had the turn when :meth:`grant` returned last."""
-        ...
+    #: The kind of store, for people.
+    name: str
+    #: How many workers there were when the store was asked last; 0 if it never was.
+    workers: int
+    #: How many of them come before this one; ``None`` where they are in no order.
+    rank: int | None
+    #: Whether another worker had the turn when :meth:`grant` returned last.
+    is_held: bool
 
     def now(self) -> float:
         """The time by the clock of all workers, as far as it is known."""
-        ...
 
     async def start(self) -> None:
         """Be one of the workers from now on."""
-        ...
 
     async def grant(
-        self, site: str, delay: float, since: float | None = None, *, told: bool = False
+        self, site: str, delay: float, since: float | None = None, *, again: bool = False
     ) -> float:
-        """The seconds to wait, and then ask again; 0.0: it is our turn now."""
-        ...
+        """The seconds to wait, and then ask *again*; 0.0: it is our turn now.
 
-    async def hold(self, site: str, delay: float) -> None:
-        """Our turn is not over yet."""
-        ...
+        Turns at *site* are *delay* seconds apart, from the end of one to the start of the next.
+        *since* is how many seconds ago this worker has sent its last request, where it knows:
+        the store may have forgotten, or not have been told.
+        """
 
-    async def unused(self, site: str, delay: float) -> None:
-        """We give our turn back, and have sent nothing."""
-        ...
-
-    async def over(self, site: str, delay: float, ago: float = 0.0) -> None:
-        """The request of our turn is over, since *ago* seconds."""
-        ...
-
-    async def sent(self, site: str, delay: float, ago: float = 0.0) -> None:
-        """A request without a turn is over, since *ago* seconds."""
-        ...
-
-    async def slow(self, site: str, delay: float) -> None:
-        """All workers are to leave *delay* at *site*, by what it has answered; 0: no more."""
-        ...
+    async def tell(self, event: Event, site: str, delay: float, ago: float = 0.0) -> None:
+        """*event* has happened, so many seconds *ago*."""
 
     async def slowed(self) -> Mapping[str, float]:
         """The delay of each site that is slow."""
-        ...
 
     async def close(self) -> None:
         """Do not count as a worker any more."""
-        ...
 
 
+@dataclass(eq=False, repr=False)
 class FleetBackend:
-    """A :class:`~.backend.Backend` for one crawl of several that share *store*.
+    """A :class:`~.throttle.Backend` for one crawl of several that share *store*."""
 
-    There are *fleet_size* workers at least. *clock* is that of the throttle. *start* runs
-    coroutines.
-    """
+    crawler: Crawler
+    store: TurnStore
+    #: That of the throttle.
+    clock: Callable[[], float]
+    #: There are so many workers at least.
+    fleet_size: int = 0
+    call_later: Callable[..., Timer] = call_later
+    #: Runs coroutines.
+    start: Callable[[Coroutine[Any, Any, None]], Deferred[None]] = deferred_from_coro
+    #: What says now and then that we hold a turn, by site.
+    _held: dict[str, Timer] = field(default_factory=dict, init=False)
+    #: What the store has not heard yet, by site and kind: the event, its delay, and since when.
+    _untold: dict[tuple[str, str], tuple[Event, float, float]] = field(
+        default_factory=dict, init=False
+    )
+    # What is under way; also so that it is not garbage.
+    _under_way: set[Deferred[None]] = field(default_factory=set, init=False)
+    #: When the store failed first; ``None`` while it works.
+    _failed_at: float | None = field(default=None, init=False)
+    _back_at: float = field(default=-float("inf"), init=False)
+    #: How many workers there were before the outage, and our rank.
+    _before: tuple[int, int | None] = field(default=(0, None), init=False)
+    # Where workers are in no order, they are spread at random.
+    _random: float = field(default_factory=random.random, init=False)
+    _closed: bool = field(default=False, init=False)
 
-    def __init__(
-        self,
-        crawler: Crawler,
-        store: TurnStore,
-        clock: Callable[[], float],
-        fleet_size: int = 0,
-        call_later: Callable[..., Timer] = call_later,
-        start: Callable[[Coroutine[Any, Any, None]], Deferred[None]] = deferred_from_coro,
-    ) -> None:
-        self._crawler = crawler
-        self._store = store
-        self._clock = clock
-        self._fleet_size = fleet_size
-        self._call_later = call_later
-        self._start_coroutine = start
-        #: What says now and then that we hold a turn, by site.
-        self._held: dict[str, Timer] = {}
-        #: What the store has not heard yet, by site and kind, and since when it is true.
-        self._unsaid: dict[tuple[str, str], tuple[_Say, float]] = {}
-        # What is under way; also so that it is not garbage.
-        self._under_way: set[Deferred[None]] = set()
-        #: When the store failed first; ``None`` while it works.
-        self._failed_at: float | None = None
-        self._back_at = _LONG_AGO
-        #: How many workers there were before the outage, and our rank.
-        self._before: tuple[int, int | None] = 0, None
-        # Where workers are in no order, they are spread at random.
-        self._random = random.random()
-        self._closed = False
-        crawler.signals.connect(self._open, signals.spider_opened)
-        crawler.signals.connect(self._close, signals.spider_closed)
+    def __post_init__(self) -> None:
+        self.crawler.signals.connect(self._open, signals.spider_opened)
+        self.crawler.signals.connect(self._close, signals.spider_closed)
 
     # -- what the throttle asks -----------------------------------------------------
 
@@ -187,28 +150,20 @@ class FleetBackend:
         if wait > 0:
             answer(wait)
         else:
-            self._start(self._ask(site, delay, since, again, answer))
+            self._run(self._ask(site, delay, since, again, answer))
 
-    def ended(self, site: str, delay: float, *, sent: bool) -> None:  # noqa: D102
-        is_granted = self._let_go(site)
-        if sent:
-            self._tell(site, "turn", partial(self._store.over, site, delay))
-        elif is_granted:
-            self._tell(site, "turn", lambda _: self._store.unused(site, delay))
-
-    def sent_without_turn(self, site: str, delay: float) -> None:  # noqa: D102
-        self._tell(site, "request", partial(self._store.sent, site, delay))
-
-    def slow(self, site: str, delay: float) -> None:  # noqa: D102
-        self._tell(site, "slow", lambda _: self._store.slow(site, delay))
+    def tell(self, event: Event, site: str, delay: float) -> None:  # noqa: D102
+        is_granted = event in (Event.OVER, Event.UNUSED) and self._let_go(site)
+        if is_granted or event is not Event.UNUSED:
+            self._tell(event, site, delay)
 
     def slowed(self, answer: Slowed) -> None:  # noqa: D102
-        self._start(self._look(answer))
+        self._run(self._look(answer))
 
     async def _look(self, answer: Slowed) -> None:
         # If the store does not work, that is said when a turn is asked for.
         with suppress(Exception):
-            answer(await self._store.slowed())
+            answer(await self.store.slowed())
 
     # -- turns ----------------------------------------------------------------------
 
@@ -216,9 +171,9 @@ class FleetBackend:
         self, site: str, delay: float, since: float | None, again: bool, answer: Answer
     ) -> None:
         was_alone = self._is_alone
-        count(self._crawler, "robotstxt/turn_asked_count")
+        count(self.crawler, "robotstxt/turn_asked_count")
         try:
-            wait = await self._store.grant(site, delay, since, told=again)
+            wait = await self.store.grant(site, delay, since, again=again)
         except Exception as error:
             self._failed(error)
             # Whoever asks while the store does not work has waited already.
@@ -226,60 +181,60 @@ class FleetBackend:
             if not self._place[0]:
                 wait = _ASK_EVERY
             elif not wait:
-                count(self._crawler, "robotstxt/turn_alone_count")
+                count(self.crawler, "robotstxt/turn_alone_count")
         else:
             self._worked()
             # Who asks has no turn any more, and has said how long ago its request was.
-            self._unsaid.pop((site, "turn"), None)
-            count(self._crawler, "robotstxt/turn_held_count", self._store.is_held)
-            highest(self._crawler, "robotstxt/turn_workers_max", self._store.workers)
+            self._untold.pop((site, "turn"), None)
+            count(self.crawler, "robotstxt/turn_held_count", self.store.is_held)
+            highest(self.crawler, "robotstxt/turn_workers_max", self.store.workers)
             if wait <= 0:
-                count(self._crawler, "robotstxt/turn_count")
+                count(self.crawler, "robotstxt/turn_count")
                 self._hold_later(site, delay)
         if not self._closed:
             answer(wait if wait > 0 else None)
 
     def _hold_later(self, site: str, delay: float) -> None:
         self._let_go(site)
-        self._held[site] = self._call_later(_HOLD_EVERY, self._hold, site, delay)
+        self._held[site] = self.call_later(_HOLD_EVERY, self._hold, site, delay)
 
     def _hold(self, site: str, delay: float) -> None:
-        self._tell(site, "turn", lambda _: self._store.hold(site, delay))
+        self._tell(Event.HELD, site, delay)
         self._hold_later(site, delay)
 
     def _let_go(self, site: str) -> bool:
         """Hold the turn at *site* no longer; whether the store has granted one."""
         timer = self._held.pop(site, None)
-        if timer is None:
-            return False
-        timer.cancel()
-        return True
+        if timer is not None:
+            timer.cancel()
+        return timer is not None
 
-    def _tell(self, site: str, kind: str, say: _Say) -> None:
+    def _tell(self, event: Event, site: str, delay: float) -> None:
         """Tell the store, and again until it has heard it or something newer."""
-        self._unsaid[site, kind] = say, self._clock()
-        self._start(self._say((site, kind)))
+        key = site, "turn" if event in _OF_TURN else event.name
+        self._untold[key] = event, delay, self.clock()
+        self._run(self._say(key))
 
     async def _say(self, key: tuple[str, str]) -> None:
-        if key not in self._unsaid:
+        if key not in self._untold:
             return
-        say, began = self._unsaid.pop(key)
-        ago = self._clock() - began
+        event, delay, began = self._untold.pop(key)
+        ago = self.clock() - began
         try:
-            await say(ago)
+            await self.store.tell(event, key[0], delay, ago)
         except Exception as error:
             self._failed(error)
-            if ago < _SAY_FOR:
-                self._unsaid.setdefault(key, (say, began))
+            if ago < _TELL_FOR:
+                self._untold.setdefault(key, (event, delay, began))
                 if not self._closed:
-                    self._call_later(_SAY_EVERY, self._say_again, key)
+                    self.call_later(_TELL_EVERY, self._say_again, key)
 
     def _say_again(self, key: tuple[str, str]) -> None:
         if not self._closed:
-            self._start(self._say(key))
+            self._run(self._say(key))
 
-    def _start(self, work: Coroutine[Any, Any, None]) -> None:
-        doing = self._start_coroutine(work)
+    def _run(self, work: Coroutine[Any, Any, None]) -> None:
+        doing = self.start(work)
         self._under_way.add(doing)
         doing.addBoth(lambda _: self._under_way.discard(doing))
 
@@ -288,14 +243,14 @@ class FleetBackend:
     @property
     def _place(self) -> tuple[int, int | None]:
         """How many workers there are, the more if in doubt, and our rank."""
-        now = self._store.workers, self._store.rank
+        now = self.store.workers, self.store.rank
         workers, rank = max(now, self._before, key=lambda place: place[0])
-        return max(workers, self._fleet_size), rank
+        return max(workers, self.fleet_size), rank
 
     @property
     def _is_alone(self) -> bool:
         """Whether the store does not work, or others may not know yet that it does."""
-        return self._failed_at is not None or self._clock() - self._back_at < _SETTLING
+        return self._failed_at is not None or self.clock() - self._back_at < _SETTLING
 
     def _own_wait(self, delay: float, since: float | None, *, again: bool) -> float:
         """The seconds until this worker may go without the store; from now, if in doubt."""
@@ -307,11 +262,11 @@ class FleetBackend:
         wait = max(delay - since, 0.0)
         if self._failed_at is not None:
             # Until then, the store may have granted turns to others.
-            wait = max(wait, self._failed_at + delay - self._clock())
+            wait = max(wait, self._failed_at + delay - self.clock())
         if workers > 1:
             own = self._random * workers if rank is None else rank
             slot = delay * _SLOT
-            late = (self._store.now() + wait - own * slot) % (slot * workers)
+            late = (self.store.now() + wait - own * slot) % (slot * workers)
             if late > delay * _LATE:
                 wait += slot * workers - late
         return wait if wait > ROUNDING else 0.0
@@ -322,46 +277,46 @@ class FleetBackend:
         # What was known before an outage that has only just ended holds still.
         if not self._is_alone:
             self._before = 0, None
-        self._before, self._failed_at = self._place, self._clock()
+        self._before, self._failed_at = self._place, self.clock()
         workers, _ = self._place
         # The user can mend a StoreError. Anything else is a bug.
         known = isinstance(error, StoreError)
         logger.warning(
             "%(store)s does not grant turns (%(error)s). Until it does, %(what)s.",
             {
-                "store": self._store.name,
+                "store": self.store.name,
                 "error": error if known else printable(f"{type(error).__name__}: {error}"),
                 "what": _ALONE % (workers, workers) if workers else _UNKNOWN,
             },
             exc_info=None if known else error,
-            extra={"spider": self._crawler.spider},
+            extra={"spider": self.crawler.spider},
         )
 
     def _worked(self) -> None:
         if self._failed_at is not None:
             self._count_outage()
-            self._failed_at, self._back_at = None, self._clock()
+            self._failed_at, self._back_at = None, self.clock()
             logger.info(
                 "%(store)s grants turns again",
-                {"store": self._store.name},
-                extra={"spider": self._crawler.spider},
+                {"store": self.store.name},
+                extra={"spider": self.crawler.spider},
             )
 
     def _count_outage(self) -> None:
         if self._failed_at is not None:
-            seconds = self._clock() - self._failed_at
-            add_seconds(self._crawler, "robotstxt/turn_outage_seconds", seconds)
+            seconds = self.clock() - self._failed_at
+            add_seconds(self.crawler, "robotstxt/turn_outage_seconds", seconds)
 
     # -- from the beginning to the end of the crawl ---------------------------------------
 
     def _open(self) -> None:
         # From now on, this worker counts; nobody waits for that.
-        self._start(self._be_counted())
+        self._run(self._be_counted())
 
     async def _be_counted(self) -> None:
         # If the store does not work, that is said when a turn is asked for.
         with suppress(StoreError):
-            await self._store.start()
+            await self.store.start()
 
     async def _close(self) -> None:
         self._closed = True
@@ -369,9 +324,9 @@ class FleetBackend:
         for site in list(self._held):
             self._let_go(site)
         for _ in range(_LOOKS_AT_END):
-            for key in list(self._unsaid):
-                self._start(self._say(key))
+            for key in list(self._untold):
+                self._run(self._say(key))
             if not self._under_way:
                 break
             await pause(_LOOK)
-        await self._store.close()
+        await self.store.close()

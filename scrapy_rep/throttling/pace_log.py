@@ -5,8 +5,6 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from scrapy.utils.asyncio import call_later
-
 from scrapy_rep.observers.stats import count
 from scrapy_rep.rep.parsing.lines import Field
 from scrapy_rep.rep.parsing.records import RequestRate
@@ -46,42 +44,31 @@ class PaceLog:
         self, policy: Policy, agents: tuple[str, ...], wanted: float, delay: float, *, is_new: bool
     ) -> None:
         """*policy* asks for *wanted* seconds, or for others than before, and gets *delay*."""
-        if is_new:
-            count(self._crawler, "robotstxt/paced_count")
         capped = delay < wanted
-        if capped:
-            count(self._crawler, "robotstxt/paced_capped_count")
+        count(self._crawler, "robotstxt/paced_count", is_new)
+        count(self._crawler, "robotstxt/paced_capped_count", capped)
         url = printable(policy.origin.robots_url)
-        self._log(
-            logging.INFO if capped else logging.DEBUG,
-            "%(url)s asks for %(wanted)g s between two requests, and gets %(delay)g s%(because)s",
-            url=url,
-            wanted=wanted,
-            delay=delay,
-            because=" (REP_CRAWL_DELAY_MAX)" if capped else "",
-        )
-        if delay > _SLOW:
-            self._is_slow(policy.origin.host, f"by {_line(policy, agents, wanted)}{url}")
+        because = " (REP_CRAWL_DELAY_MAX)" if capped else ""
+        level = logging.INFO if capped else logging.DEBUG
+        message = "%s asks for %g s between two requests, and gets %g s%s"
+        self._log(level, message, url, wanted, delay, because)
+        self._is_slow(policy.origin.host, delay, f"by {_line(policy, agents, wanted)}{url}")
 
     def answered(self, site: str, delay: float, why: str) -> None:
         """*site* asks for *delay* by its answers; *why* says by which."""
-        self._log(
-            logging.DEBUG,
-            "%(site)s asks for %(delay)g s between two requests %(why)s",
-            site=printable(site),
-            delay=delay,
-            why=why,
-        )
-        if delay > _SLOW:
-            self._is_slow(site, why)
+        message = "%s asks for %g s between two requests %s"
+        self._log(logging.DEBUG, message, printable(site), delay, why)
+        self._is_slow(site, delay, why)
 
     def held(self, site: str) -> None:
         """A request is held at *site*."""
         if site in self._untold:
             self._untold.discard(site)
-            call_later(_TELL_AFTER, self._tell, site)
+            self._throttle.call_later(_TELL_AFTER, self._tell, site)
 
-    def _is_slow(self, site: str, why: str) -> None:
+    def _is_slow(self, site: str, delay: float, why: str) -> None:
+        if delay <= _SLOW:
+            return
         if site not in self._why:
             self._untold.add(site)
             if len(self._why) >= _MAX_SITES:
@@ -92,17 +79,10 @@ class PaceLog:
         delay = self._throttle.delay(site)
         if self._is_closed or delay <= _SLOW:
             return
-        held = self._throttle.waiting(site)
-        self._log(
-            logging.INFO,
-            "%(site)s asks for %(delay)g s between two requests %(why)s. Requests held: %(held)d, "
-            "for %(time)s",
-            site=printable(site),
-            delay=delay,
-            why=self._why.get(site, ""),
-            held=held,
-            time=_in_words(held * delay),
-        )
+        message = "%s asks for %g s between two requests %s. Requests held: %d, for %s"
+        held, why = self._throttle.waiting(site), self._why.get(site, "")
+        time = _in_words(held * delay)
+        self._log(logging.INFO, message, printable(site), delay, why, held, time)
 
     def close(self) -> None:
         """The crawl is over: put the slowest sites into the stats."""
@@ -120,8 +100,8 @@ class PaceLog:
         if slowest:
             self._crawler.stats.set_value("robotstxt/slowest_sites", slowest)
 
-    def _log(self, level: int, message: str, **values: object) -> None:
-        logger.log(level, message, values, extra={"spider": self._crawler.spider})
+    def _log(self, level: int, message: str, *values: object) -> None:
+        logger.log(level, message, *values, extra={"spider": self._crawler.spider})
 
 
 def _line(policy: Policy, agents: tuple[str, ...], wanted: float) -> str:

@@ -24,7 +24,7 @@ from scrapy_rep.settings import PacedBy
 from scrapy_rep.throttling.memory import PROCESS, MemoryBackend
 from scrapy_rep.throttling.pace_log import PaceLog
 from scrapy_rep.throttling.slow_sites import SlowSites, site_of
-from scrapy_rep.throttling.throttle import Throttle
+from scrapy_rep.throttling.throttle import Backend, Throttle
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -32,19 +32,15 @@ if TYPE_CHECKING:
     from scrapy_rep.rep.directives.directives import Directives
     from scrapy_rep.rep.policy import Policy
     from scrapy_rep.settings import RepSettings
-    from scrapy_rep.throttling.backend import Backend
 
 # How many different agents of one origin are remembered; then they are learnt anew.
 _MAX_AGENTS = 32
-# Stands for a site's answers, where origins stand for their robots.txt.
-_ANSWERS = ""
 
 
 @dataclass(slots=True)
 class _Asked:
     """What an origin asks of all agents that it was visited by."""
 
-    site: str
     directives: Directives | None = None
     agents: set[tuple[str, ...]] = field(default_factory=set)
     #: The delay that was last mentioned in the log.
@@ -77,13 +73,18 @@ class Pacing:
         give_back: Callable[[Request], Request],
         is_fetch: Callable[[Request], bool],
     ) -> None:
-        self._crawler = crawler
         self._settings = settings
         self._clock = clock
+        # From the start: what is under way when a site is throttled counts, too.
+        connect = crawler.signals.connect
+        connect(self._reached, signals.request_reached_downloader)
+        connect(self._left, signals.request_left_downloader)
+        connect(self._received, signals.response_received)
+        # Before the backend does: it is told what ends with the crawl.
+        connect(self._close, signals.spider_closed)
         engine = Engine(crawler)
-        backend = _backend(crawler, settings)
         self.throttle = Throttle(
-            backend,
+            _backend(crawler, settings),
             clock=time.monotonic,
             call_later=call_later,
             is_active=engine.is_active,
@@ -92,27 +93,15 @@ class Pacing:
             remember=max(settings.crawl_delay_max, settings.backoff_max),
             max_sites=settings.max_origins,
         )
-        #: The delay of each origin of each site that is paced, and that of its answers.
-        self.asked: dict[str, dict[str, float]] = {}
+        #: The delays of each site that is paced; empty where there is none.
+        self.asked = self.throttle.asked
         #: What the origins ask for; the one that was not asked for longest first.
         self._origins: OrderedDict[Origin, _Asked] = OrderedDict()
         self._log = PaceLog(crawler, self.throttle)
-        # From the start: what is under way when a site is throttled counts, too.
-        connect = crawler.signals.connect
-        connect(self._reached, signals.request_reached_downloader)
-        connect(self._left, signals.request_left_downloader)
-        connect(self._received, signals.response_received)
-        connect(self._close, signals.spider_closed)
         if settings.backoff:
+            longest = settings.backoff_max
             self._slow_sites = SlowSites(
-                crawler,
-                backend,
-                self.throttle,
-                settings.backoff_max,
-                asked=self._asked_by_robots,
-                set_delay=self._answered,
-                give_back=give_back,
-                is_fetch=is_fetch,
+                crawler, self.throttle, self._log, longest, give_back, is_fetch
             )
 
     def admit(
@@ -123,10 +112,10 @@ class Pacing:
         Returns ``None`` if it may go on now, or what fires when it may. Cancel that if it
         does not wait any more.
         """
-        site = site_of(request)
         asked = self._origins.pop(policy.origin, None)
         if asked is not None or policy.directives is not None:
-            self._ask(policy, agents, asked or _Asked(site))
+            self._ask(policy, agents, asked or _Asked())
+        site = site_of(request)
         is_components = request.callback is NO_CALLBACK
         turn = self.throttle.admit(site, request, request.priority, is_components=is_components)
         if turn is not None:
@@ -135,15 +124,11 @@ class Pacing:
 
     def admit_fetch(self, request: Request) -> Deferred[None] | None:
         """Pace *request*, for a robots.txt, as :meth:`admit` does; it goes first."""
-        if not self.asked:
-            return None
         return self.throttle.admit(site_of(request), request, request.priority, is_fetch=True)
 
     def has_turn(self, request: Request) -> bool:
         """Whether *request*, which has waited for its turn, goes on now; else admit it again."""
         return self.throttle.has_turn(site_of(request), request)
-
-    # -- what origins ask for -------------------------------------------------------
 
     def _ask(self, policy: Policy, agents: tuple[str, ...], asked: _Asked) -> None:
         """Keep the delay that *policy* asks for now."""
@@ -153,23 +138,14 @@ class Pacing:
         delay = min(wanted, self._settings.crawl_delay_max)
         if wanted and not asked.mentioned and self._settings.pacing is PacedBy.FLEET:
             # Another crawl may have fetched it.
-            self.throttle.note(asked.site, max(self._clock() - policy.fetched_at, 0.0))
+            self.throttle.note(origin.host, max(self._clock() - policy.fetched_at, 0.0))
         if wanted:
             self._origins[origin] = asked
             self._forget_idle()
             if wanted != asked.mentioned:
                 self._log.asked(policy, agents, wanted, delay, is_new=not asked.mentioned)
                 asked.mentioned = wanted
-        self._set_delay(asked.site, str(origin), delay)
-
-    def _set_delay(self, site: str, asking: str, delay: float) -> None:
-        delays = self.asked.setdefault(site, {})
-        delays.pop(asking, None)
-        if delay:
-            delays[asking] = delay
-        if not delays:
-            del self.asked[site]
-        self.throttle.set_delay(site, max(delays.values(), default=0.0))
+        self.throttle.set_delay(origin.host, delay, str(origin))
 
     def _forget_idle(self) -> None:
         """Forget an origin if they are too many: the one that was not asked for longest.
@@ -179,23 +155,10 @@ class Pacing:
         if len(self._origins) <= self._settings.max_origins:
             return
         for origin in islice(self._origins, len(self._origins) - 1):
-            site = self._origins[origin].site
-            if not self.throttle.is_in_use(site):
+            if not self.throttle.is_in_use(origin.host):
                 del self._origins[origin]
-                self._set_delay(site, str(origin), 0.0)
+                self.throttle.set_delay(origin.host, 0.0, str(origin))
                 return
-
-    # -- what answers ask for ---------------------------------------------------------
-
-    def _asked_by_robots(self, site: str) -> float:
-        delays = self.asked.get(site, {}).items()
-        return max((delay for asking, delay in delays if asking != _ANSWERS), default=0.0)
-
-    def _answered(self, site: str, delay: float, why: str) -> None:
-        self._log.answered(site, delay, why)
-        self._set_delay(site, _ANSWERS, delay)
-
-    # -- what Scrapy does -------------------------------------------------------------
 
     def _reached(self, request: Request) -> None:
         self.throttle.reached(site_of(request), request)
@@ -204,8 +167,7 @@ class Pacing:
         self.throttle.left(site_of(request), request)
 
     def _received(self, request: Request) -> None:
-        if self.asked:
-            self.throttle.may_be_gone(site_of(request), request)
+        self.throttle.may_be_gone(site_of(request), request)
 
     def _close(self) -> None:
         self.throttle.close()
@@ -214,7 +176,7 @@ class Pacing:
 
 def _backend(crawler: Crawler, settings: RepSettings) -> Backend:
     if settings.pacing is PacedBy.LOCAL:
-        return MemoryBackend(time.monotonic)
+        return MemoryBackend(time.monotonic, OrderedDict())
     if settings.store.in_memory:
         return MemoryBackend(time.monotonic, PROCESS)
     from scrapy_rep.throttling.fleet import FleetBackend, TurnStore

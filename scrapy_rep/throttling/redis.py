@@ -20,8 +20,12 @@ other request overtakes one that is slow to get to its server. A worker that die
 turn for :data:`HELD_FOR`.
 """
 
+# What methods do stands in fleet.TurnStore.
+# ruff: noqa: D102
+
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import secrets
 import time
@@ -31,7 +35,7 @@ from typing import Any
 from scrapy_rep.stores.base import StoreError
 from scrapy_rep.stores.redis_client import SERVER_TIME, TEXT, RedisClient, milliseconds
 from scrapy_rep.stores.redis_url import RedisUrl
-from scrapy_rep.throttling.turns import KEPT
+from scrapy_rep.throttling.turns import KEPT, Event
 
 #: Seconds after which a worker that has not been heard of does not count.
 GONE_AFTER = 30.0
@@ -40,10 +44,7 @@ LONGEST_WAIT = 60.0
 #: Seconds for which a turn is held after the worker that has it was heard of last.
 HELD_FOR = 6.0
 
-# Seconds that a site is known for after its last request, or its delay if that is
-# longer: somebody may have a longer one by then.
-_KEPT = 60.0
-
+# A site is known for so long after its last request: somebody may have a longer delay by then.
 _SITE = f"""
 local function site(key)
   local pattern = '^(%d+) (%d+) (%d+) (%d+) (%x*)$'
@@ -53,7 +54,7 @@ local function site(key)
 end
 local function keep(key, delay, last, before, ask, till, holder)
   local value = string.format('%.0f %.0f %.0f %.0f %s', last, before, ask, till, holder)
-  redis.call('SET', key, value, 'PX', string.format('%.0f', {_KEPT * 1000:.0f} + delay))
+  redis.call('SET', key, value, 'PX', string.format('%.0f', {KEPT * 1000:.0f} + delay))
 end
 local time, delay, name = now(), tonumber(ARGV[1]), ARGV[2]
 local slow = tonumber(text(KEYS[2], 20) or '') or 0
@@ -88,23 +89,25 @@ ask = math.min(math.max(ask, free), latest)
 keep(KEYS[1], delay, last, before, ask + delay, till, holder)
 return {{time, ask - time, held and 1 or 0}}
 """
-# The request was over a while ago, if that could not be said at once.
-_SENT = """
+# What is over was so a while ago, if that could not be said at once.
+_TELL = f"""
 local last, before, ask, till, holder = site(KEYS[1])
-if holder == name then till, holder = 0, '' end
-last = math.max(last or 0, time - ARGV[3])
-keep(KEYS[1], delay, last, last, ask, till, holder)
-return {time}
-"""
-_HOLDING = """
-local last, before, ask, till, holder = site(KEYS[1])
-if holder == name then keep(KEYS[1], delay, time, before, ask, time + held_for, holder) end
-return {time}
-"""
-_UNUSED = """
-local last, before, ask, till, holder = site(KEYS[1])
-if holder == name then keep(KEYS[1], delay, before, before, ask, 0, '') end
-return {time}
+local event, ours = ARGV[3], holder == name
+if event == 'SENT' or event == 'OVER' then
+  if event == 'OVER' and ours then till, holder = 0, '' end
+  last = math.max(last or 0, time - ARGV[4])
+  keep(KEYS[1], delay, last, last, ask, till, holder)
+elseif event == 'HELD' and ours then
+  keep(KEYS[1], delay, time, before, ask, time + held_for, holder)
+elseif event == 'UNUSED' and ours then
+  keep(KEYS[1], delay, before, before, ask, 0, '')
+elseif event == 'SLOW' and ARGV[1] == '0' then
+  redis.call('DEL', KEYS[2])
+elseif event == 'SLOW' then
+  local ms = string.format('%.0f', ARGV[1] + {KEPT * 1000:.0f})
+  redis.call('SET', KEYS[2], ARGV[1], 'PX', ms)
+end
+return {{time}}
 """
 # The rank is by name: it is the same for all, and changes only where workers come or go.
 _BEAT = f"""
@@ -123,18 +126,8 @@ local names, rank = redis.call('ZRANGE', KEYS[1], 0, -1), 0
 for _, other in ipairs(names) do if other < ARGV[1] then rank = rank + 1 end end
 return {{time, rank, #names}}
 """
-# For those who ask for a turn.
-_SLOW_HERE = f"""
-local slow = tonumber(ARGV[1])
-if slow > 0 then
-  redis.call('SET', KEYS[2], ARGV[1], 'PX', string.format('%.0f', slow + {KEPT * 1000:.0f}))
-else
-  redis.call('DEL', KEYS[2])
-end
-return {{now()}}
-"""
-# For those who do not: each entry is a delay and until when it holds. The time of the whole is
-# that of the longest. What is of another type is not ours.
+# For those who do not ask for a turn: each entry is a delay and until when it holds. The time
+# of the whole is that of the longest. What is of another type is not ours.
 _SLOW = f"""
 local time, delay = now(), tonumber(ARGV[2])
 local ms = delay + {KEPT * 1000:.0f}
@@ -168,14 +161,11 @@ return found
 
 
 class RedisTurns:
-    """Grants turns to the workers that share the Redis of *url*.
+    """A :class:`~scrapy_rep.throttling.fleet.TurnStore` in the Redis of *url*.
 
     *server_time* is Lua for the time that all go by. A turn is held for *held_for* seconds
-    after the worker that has it was heard of last. Methods raise
-    :exc:`~.base.StoreError`, at once for as long as Redis does not work.
+    after the worker that has it was heard of last.
     """
-
-    name = "Redis"
 
     def __init__(
         self,
@@ -186,94 +176,68 @@ class RedisTurns:
     ) -> None:
         self._prefix = url.prefix
         self._roster = f"{url.prefix}workers"
-        self._slow_key = f"{url.prefix}slow"
         self._lua = f"{server_time}{TEXT}local held_for = {milliseconds(held_for)}\n"
-        self._clock = clock
         self._name = secrets.token_hex(8)
-        #: How many workers there were when Redis was asked last, this one included; 0 if
-        #: Redis has never been reached.
+        self.name = "Redis"
         self.workers = 0
-        #: How many of them come before this one, in an order that is the same for all.
         self.rank: int | None = None
-        #: Whether another worker had the turn when :meth:`grant` returned last.
         self.is_held = False
+        self._clock = clock
+        #: Who leaves while it is counted would be counted again.
+        self._counting = asyncio.Lock()
+        self._has_left = False
         self._client = RedisClient(url, self._beat, self._beat, clock)
 
     def now(self) -> float:
-        """The time by Redis' clock, as far as it is known."""
         return self._clock() + self._client.ahead
 
     async def start(self) -> None:
-        """Be one of the :attr:`workers` from now on."""
         await self._client.ready()
 
     async def grant(
-        self, site: str, delay: float, since: float | None = None, *, told: bool = False
+        self, site: str, delay: float, since: float | None = None, *, again: bool = False
     ) -> float:
-        """How many seconds to wait from now, and then ask again; 0.0: it is our turn now.
-
-        Turns at *site* are *delay* seconds apart, from the end of one to the start of
-        the next. A turn is held by calls of :meth:`hold`, and ends with :meth:`over` or
-        :meth:`unused`. *since* is how many seconds ago this worker has sent its last
-        request, where it knows: Redis may have forgotten, or not have been told. *told*:
-        this is asked when it was told to, so it goes before those who ask for the first time.
-        """
         ago = "" if since is None else milliseconds(since)
-        wait, is_held = await self._say(
-            _GRANT, site, delay, self._name, ago, "told" if told else ""
-        )
+        told = "told" if again else ""
+        wait, is_held = await self._say(_GRANT, site, delay, ago, told)
         self.is_held = bool(is_held)
         return float(wait) / 1000
 
-    async def hold(self, site: str, delay: float) -> None:
-        """Our turn is not over yet; to be said again within :data:`HELD_FOR`."""
-        await self._say(_HOLDING, site, delay, self._name)
-
-    async def unused(self, site: str, delay: float) -> None:
-        """We give our turn back, and have sent nothing: the next turn is at once."""
-        await self._say(_UNUSED, site, delay, self._name)
-
-    async def over(self, site: str, delay: float, ago: float = 0.0) -> None:
-        """The request of our turn is over, since *ago* seconds: the next turn is *delay* later."""
-        await self._say(_SENT, site, delay, self._name, milliseconds(ago))
-
-    async def sent(self, site: str, delay: float, ago: float = 0.0) -> None:
-        """A request that nobody was asked about is over, since *ago* seconds.
-
-        The next turn is *delay* seconds later at the earliest; who has one keeps it.
-        """
-        await self._say(_SENT, site, delay, "", milliseconds(ago))
-
-    async def slow(self, site: str, delay: float) -> None:
-        """All workers are to leave *delay* at *site*, by what it has answered; 0: no more."""
-        arguments = (site, milliseconds(delay))
-        await self._client.script(self._lua + _SLOW_HERE, self._keys(site), milliseconds(delay))
-        await self._client.script(self._lua + _SLOW, [self._slow_key], *arguments)
+    async def tell(self, event: Event, site: str, delay: float, ago: float = 0.0) -> None:
+        await self._say(_TELL, site, delay, event.name, milliseconds(ago))
+        if event is Event.SLOW:
+            await self._of_all(_SLOW, site, milliseconds(delay))
 
     async def slowed(self) -> dict[str, float]:
-        """The delay of each site that is slow."""
-        found = await self._client.script(self._lua + _SLOWED, [self._slow_key])
+        found = await self._of_all(_SLOWED)
         sites = (site.decode("utf-8", "replace") for site in found[::2])
         return dict(zip(sites, (int(delay) / 1000 for delay in found[1::2]), strict=True))
 
     async def close(self) -> None:
-        """Close the connections, and do not count as a worker any more."""
         if self._client.is_open:
             with contextlib.suppress(StoreError):
-                await self._client.run(lambda redis: redis.zrem(self._roster, self._name))
+                await self._client.run(self._leave)
         await self._client.close()
+
+    async def _leave(self, redis: Any) -> None:
+        async with self._counting:
+            self._has_left = True
+            await redis.zrem(self._roster, self._name)
 
     async def _beat(self, redis: Any) -> None:
         """Be counted, and count."""
         lua = self._lua + _BEAT
-        found = await self._client.evaluate(redis, lua, [self._roster], self._name)
-        self.rank, self.workers = found
+        async with self._counting:
+            if not self._has_left:
+                found = await self._client.evaluate(redis, lua, [self._roster], self._name)
+                self.rank, self.workers = found
 
-    async def _say(
-        self, lua: str, site: str, delay: float, holder: str, *more: str | int
-    ) -> list[Any]:
-        arguments = (milliseconds(delay), holder, *more)
-        return await self._client.script(self._lua + _SITE + lua, self._keys(site), *arguments)
+    async def _say(self, lua: str, site: str, delay: float, *more: str | int) -> list[Any]:
+        """What *lua* returns about *site*."""
+        keys = [f"{self._prefix}{kind}:{{{site}}}" for kind in ("turn", "slow")]
+        arguments = (milliseconds(delay), self._name, *more)
+        return await self._client.script(self._lua + _SITE + lua, keys, *arguments)
 
-    def _keys(self, site: str) -> list[str]:
-        return [f"{self._prefix}{kind}:{{{site}}}" for kind in ("turn", "slow")]
+    async def _of_all(self, lua: str, *arguments: str | int) -> list[Any]:
+        """What *lua* returns about all slow sites."""
+        return await self._client.script(self._lua + lua, [f"{self._prefix}slow"], *arguments)

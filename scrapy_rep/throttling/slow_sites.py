@@ -9,78 +9,62 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from scrapy import Request, signals
-from scrapy.utils.asyncio import call_later
 from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_rep.engine import Engine
 from scrapy_rep.observers.stats import count
 from scrapy_rep.rep.caching.freshness import retry_after
-from scrapy_rep.throttling.backoff import ASK_FOR_LESS, Answer, Backoff
+from scrapy_rep.throttling.backoff import ASK_FOR_LESS, Backoff
+from scrapy_rep.throttling.turns import Event
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from scrapy_rep.throttling.backend import Backend
+    from scrapy_rep.throttling.pace_log import PaceLog
     from scrapy_rep.throttling.throttle import Throttle, Timer
 
 # Seconds between two looks at what other crawls have learned.
 _LOOK = 0.5
 _FINE = Backoff()
+# Who asks for a delay, where origins stand for their robots.txt.
+_ANSWERS = "answers"
 
 
-class SetDelay(Protocol):
-    """Keeps a delay of a site that its answers ask for; 0 for none any more."""
-
-    def __call__(self, site: str, delay: float, why: str) -> None:
-        """*why* is for people."""
-
-
+@dataclass(eq=False, repr=False)
 class SlowSites:
-    """Watches the answers of one crawl, but for those to robots.txt requests (*is_fetch*).
+    """Watches the answers of one crawl.
 
     A request that Scrapy has sent is beyond recall. One that waits in a download slot goes back
-    to the scheduler, as *give_back* makes it. *asked* is the delay that robots.txt asks for,
-    *longest* bounds what answers ask for.
+    to the scheduler.
     """
 
-    def __init__(
-        self,
-        crawler: Crawler,
-        backend: Backend,
-        throttle: Throttle,
-        longest: float,
-        *,
-        asked: Callable[[str], float],
-        set_delay: SetDelay,
-        give_back: Callable[[Request], Request],
-        is_fetch: Callable[[Request], bool],
-    ) -> None:
-        self._crawler = crawler
-        self._engine = Engine(crawler)
-        self._backend = backend
-        self._throttle = throttle
-        self._longest = longest
-        self._asked = asked
-        self._set_delay = set_delay
-        self._give_back = give_back
-        self._is_fetch = is_fetch
-        self._known: dict[str, Backoff] = {}
-        self._changes = 0
-        self._timer: Timer | None = None
-        crawler.signals.connect(self._answered, signals.response_downloaded)
-        crawler.signals.connect(self._look, signals.spider_opened)
-        crawler.signals.connect(self._close, signals.spider_closed)
+    crawler: Crawler
+    throttle: Throttle
+    log: PaceLog
+    #: The longest delay that answers may ask for.
+    longest: float
+    #: What the scheduler gets for a request.
+    give_back: Callable[[Request], Request]
+    #: Whether a request is for a robots.txt, whose answers do not count.
+    is_fetch: Callable[[Request], bool]
+    _known: dict[str, Backoff] = field(default_factory=dict, init=False)
+    _changes: int = field(default=0, init=False)
+    _timer: Timer | None = field(default=None, init=False)
 
-    # -- answers of this crawl --------------------------------------------------------
+    def __post_init__(self) -> None:
+        self.crawler.signals.connect(self._answered, signals.response_downloaded)
+        self.crawler.signals.connect(self._look, signals.spider_opened)
+        self.crawler.signals.connect(self._close, signals.spider_closed)
 
     def _answered(self, response: Response, request: Request) -> None:
         asks_for_less = response.status in ASK_FOR_LESS
-        if not (asks_for_less or self._known) or self._is_fetch(request):
+        if not (asks_for_less or self._known) or self.is_fetch(request):
             return
         site = site_of(request)
         known = self._known.get(site, _FINE)
@@ -90,14 +74,19 @@ class SlowSites:
             for value in response.headers.getlist(name)
         )
         seconds = retry_after(tuple(headers), time.time())
-        now = time.monotonic()
-        answer = Answer(response.status, seconds, self._throttle.sent_at(site, request), now)
-        after = known.after(answer, self._asked(site), self._longest)
+        after = known.after(
+            response.status,
+            seconds,
+            self.throttle.sent_at(site, request),
+            self.throttle.clock(),
+            asked=self.throttle.delay(site, but=_ANSWERS),
+            longest=self.longest,
+        )
         if asks_for_less:
-            count(self._crawler, "robotstxt/slower_count")
+            count(self.crawler, "robotstxt/slower_count")
         if asks_for_less or after is not known:
             # Also to say that it holds still.
-            self._backend.slow(site, after.delay)
+            self.throttle.backend.tell(Event.SLOW, site, after.delay)
         if after is known:
             return
         header = f" with Retry-After: {seconds:g}" if seconds else ""
@@ -111,32 +100,31 @@ class SlowSites:
         def waits(request: Request) -> bool:
             return site_of(request) == site and not request.meta.get("dont_obey_robotstxt")
 
-        for request, result in self._engine.take_queued(answered, waits):
-            self._throttle.unsent(site, request)
-            call_later(0, result.callback, self._give_back(request))
-
-    # -- answers of others --------------------------------------------------------------
+        for request, result in Engine(self.crawler).take_queued(answered, waits):
+            self.throttle.unsent(site, request)
+            self.throttle.call_later(0, result.callback, self.give_back(request))
 
     def _look(self) -> None:
-        self._timer = call_later(_LOOK, self._look)
-        self._backend.slowed(partial(self._adopt, self._changes))
+        self._timer = self.throttle.call_later(_LOOK, self._look)
+        self.throttle.backend.slowed(partial(self._adopt, self._changes))
 
     def _adopt(self, changes: int, delays: Mapping[str, float]) -> None:
         """All crawls together know of *delays*, as of when there had been so many *changes*."""
         if changes != self._changes:
             return
+        now = self.throttle.clock()
         for site in {*self._known, *delays}:
             delay = delays.get(site, 0.0)
             if delay != self._known.get(site, _FINE).delay:
-                self._change(site, Backoff(delay, time.monotonic()), "by what another crawl heard")
+                self._change(site, Backoff(delay, now), "by what another crawl heard")
 
     def _change(self, site: str, backoff: Backoff, why: str) -> None:
         self._changes += 1
+        self._known.pop(site, None)
         if backoff.delay:
             self._known[site] = backoff
-        else:
-            del self._known[site]
-        self._set_delay(site, backoff.delay, why)
+        self.log.answered(site, backoff.delay, why)
+        self.throttle.set_delay(site, backoff.delay, _ANSWERS)
 
     def _close(self) -> None:
         if self._timer is not None:

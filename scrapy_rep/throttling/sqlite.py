@@ -19,13 +19,10 @@ from collections.abc import Callable
 from dataclasses import astuple
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
 
 from scrapy_rep.stores.processes import is_dead, this_process
 from scrapy_rep.stores.sqlite_file import SqliteFile, transaction
-from scrapy_rep.throttling.turns import Turns
-
-_T = TypeVar("_T")
+from scrapy_rep.throttling.turns import Event, Turns
 
 #: Seconds for which a turn is held after its crawl was heard of last, where nobody can tell
 #: whether its process is alive: it is in another container.
@@ -37,62 +34,42 @@ _KEPT = 24 * 3600.0
 class SqliteTurns:
     """A :class:`~scrapy_rep.throttling.fleet.TurnStore` in the file that *find_file* names."""
 
-    name = "SQLite"
-    rank = None
-    is_held = False
-
     def __init__(
         self, find_file: Callable[[], Path | None], clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._find_file = find_file
-        self._clock = clock
+        self.now = clock
         self._crawl = f"{secrets.token_hex(4)} {this_process()}"
-        self._workers = 1
-
-    @property
-    def workers(self) -> int:
-        return self._workers
-
-    def now(self) -> float:
-        return self._clock()
+        self.name = "SQLite"
+        self.workers = 1
+        self.rank: int | None = None
+        self.is_held = False
 
     async def start(self) -> None:
         pass
 
     async def grant(
-        self, site: str, delay: float, since: float | None = None, *, told: bool = False
+        self, site: str, delay: float, since: float | None = None, *, again: bool = False
     ) -> float:
         def ask(turns: Turns, now: float) -> tuple[float, Turns]:
             is_held = _is_held(turns, now)
             wait, asked = turns.asked(self._crawl, delay, since, now, is_held=is_held)
             self.is_held = wait > 0 and asked.holder not in ("", self._crawl)
-            self._workers = len({asked.holder, *asked.waiting, self._crawl} - {""})
+            self.workers = len({asked.holder, *asked.waiting, self._crawl} - {""})
             return wait, asked
 
         return self._change(site, ask)
 
-    async def hold(self, site: str, delay: float) -> None:
-        self._change(site, lambda turns, now: (None, turns.held(self._crawl, now)))
+    async def tell(self, event: Event, site: str, delay: float, ago: float = 0.0) -> None:
+        def change(turns: Turns, now: float) -> tuple[float, Turns]:
+            return 0.0, turns.after(event, self._crawl, delay, now - ago)
 
-    async def unused(self, site: str, delay: float) -> None:
-        self._change(site, lambda turns, now: (None, turns.ended(self._crawl, now, sent=False)))
-
-    async def over(self, site: str, delay: float, ago: float = 0.0) -> None:
-        def end(turns: Turns, now: float) -> tuple[None, Turns]:
-            return None, turns.ended(self._crawl, now - ago, sent=True)
-
-        self._change(site, end)
-
-    async def sent(self, site: str, delay: float, ago: float = 0.0) -> None:
-        self._change(site, lambda turns, now: (None, turns.sent(now - ago)))
-
-    async def slow(self, site: str, delay: float) -> None:
-        self._change(site, lambda turns, now: (None, turns.slowed(delay, now)))
+        self._change(site, change)
 
     async def slowed(self) -> dict[str, float]:
         sql = "SELECT site, value FROM turns WHERE slow > 0"
         rows = self._file.run(lambda db: db.execute(sql).fetchall())
-        now = self._clock()
+        now = self.now()
         delays = {str(site): _decode(value).slow_at(now) for site, value in rows}
         return {site: delay for site, delay in delays.items() if delay}
 
@@ -106,18 +83,18 @@ class SqliteTurns:
         assert path is not None
         return SqliteFile(path, time.time, _prepare, sets_aside=True)
 
-    def _change(self, site: str, change: Callable[[Turns, float], tuple[_T, Turns]]) -> _T:
-        """What *change* returns, which makes what is known of *site* something else."""
+    def _change(self, site: str, change: Callable[[Turns, float], tuple[float, Turns]]) -> float:
+        """The seconds that *change* returns, which makes what is known of *site* something else."""
 
-        def run(db: sqlite3.Connection) -> _T:
+        def run(db: sqlite3.Connection) -> float:
             with transaction(db):
                 # Not before: another process may have held the lock.
-                now = self._clock()
+                now = self.now()
                 row = db.execute("SELECT value FROM turns WHERE site = ?", (site,)).fetchone()
-                result, turns = change(_decode(row[0]) if row else Turns(), now)
+                seconds, turns = change(_decode(row[0]) if row else Turns(), now)
                 values = (site, time.time(), turns.slow, json.dumps(astuple(turns)))
                 db.execute("INSERT OR REPLACE INTO turns VALUES (?, ?, ?, ?)", values)
-                return result
+                return seconds
 
         return self._file.run(run)
 

@@ -30,7 +30,7 @@ A request that the throttle does not hold, such as one that need not obey, count
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from functools import partial
@@ -40,7 +40,12 @@ from weakref import WeakKeyDictionary
 
 from twisted.internet.defer import Deferred
 
-from scrapy_rep.throttling.backend import Backend
+from scrapy_rep.throttling.turns import Event
+
+#: Takes ``None`` if the turn is ours, or the seconds after which to ask again.
+Answer = Callable[[float | None], None]
+#: Takes the delay of each site that is slow.
+Slowed = Callable[[Mapping[str, float]], None]
 
 # How often to look on the next turn of the loop whether an admitted request is gone. Then
 # the pauses double, from the first to the longest.
@@ -75,7 +80,29 @@ class Timer(Protocol):
 
     def cancel(self) -> None:
         """Do not call."""
-        ...
+
+
+class Backend(Protocol):
+    """Grants turns: a turn is the permission to send one request to a site.
+
+    Sites are host names. All times are seconds; *delay* is what the site asks for between
+    the end of one request and the start of the next.
+    """
+
+    def ask(
+        self, site: str, delay: float, since: float | None, *, again: bool, answer: Answer
+    ) -> None:
+        """Ask for a turn, and call *answer* once: before this returns, or later.
+
+        *since* is how many seconds ago the last request of this crawl left the downloader;
+        ``None`` where that is not known. *again*: the backend has told us to ask now.
+        """
+
+    def tell(self, event: Event, site: str, delay: float) -> None:
+        """Tell all who share the backend of *event*."""
+
+    def slowed(self, answer: Slowed) -> None:
+        """Call *answer* with the sites that are slow: before this returns, later or never."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -124,62 +151,51 @@ class _Site:
             self.timer = None
 
 
+@dataclass(eq=False, repr=False)
 class Throttle:
-    """Leaves the delay of each site between the end of a request and the start of the next.
+    """Leaves the delay of each site between the end of a request and the start of the next."""
 
-    *clock* is monotonic. *is_active* says whether the downloader still has a request.
-    *hears_all* says whether each request that is sent is certainly reported to
-    :meth:`reached`; where it is not, an admitted request that is gone counts as sent.
-    For *remember* seconds, and of *max_sites* sites, it is known when their last request
-    left the downloader.
-    """
-
-    def __init__(
-        self,
-        backend: Backend,
-        *,
-        clock: Callable[[], float],
-        call_later: Callable[..., Timer],
-        is_active: Callable[[Any], bool],
-        hears_all: Callable[[], bool],
-        remember: float,
-        max_sites: int,
-    ) -> None:
-        self._backend = backend
-        self._clock = clock
-        self._call_later = call_later
-        self._is_active = is_active
-        self._hears_all = hears_all
-        self._remember = remember
-        self._max_sites = max_sites
-        self._delays: dict[str, float] = {}
-        self._sites: dict[str, _Site] = {}
-        #: Requests that the downloader has, and since when, also those to sites without a delay.
-        self._sent: dict[str, dict[Any, float]] = {}
-        #: When the last request to each site left the downloader.
-        self._left_at: OrderedDict[str, float] = OrderedDict()
-        self._spent: dict[str, Spent] = {}
-        # A request that loses its turn to a fetch gets its old place in the queue.
-        self._arrivals: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
-        self._arrival = count()
+    backend: Backend
+    #: Monotonic.
+    clock: Callable[[], float]
+    call_later: Callable[..., Timer]
+    #: Whether the downloader still has a request.
+    is_active: Callable[[Any], bool]
+    #: Whether each request that is sent is certainly reported to :meth:`reached`. Where it is
+    #: not, an admitted request that is gone counts as sent, until the first one is reported.
+    hears_all: Callable[[], bool]
+    #: For so many seconds, and of so many sites, it is known when their last request left.
+    remember: float
+    max_sites: int
+    #: The delays of each site that is throttled, by who asks for them.
+    asked: dict[str, dict[str, float]] = field(default_factory=dict, init=False)
+    _sites: dict[str, _Site] = field(default_factory=dict, init=False)
+    #: Requests that the downloader has, and since when, also those to sites without a delay.
+    _sent: dict[str, dict[Any, float]] = field(default_factory=dict, init=False)
+    #: When the last request to each site left the downloader.
+    _left_at: OrderedDict[str, float] = field(default_factory=OrderedDict, init=False)
+    _spent: dict[str, Spent] = field(default_factory=dict, init=False)
+    _has_heard: bool = field(default=False, init=False)
+    # A request that loses its turn to a fetch gets its old place in the queue.
+    _arrivals: WeakKeyDictionary[Any, int] = field(default_factory=WeakKeyDictionary, init=False)
+    _arrival: count[int] = field(default_factory=count, init=False)
 
     # -- what sites ask for -------------------------------------------------------
 
-    def delay(self, site: str) -> float:
-        """The seconds between two requests to *site*; 0 where it is not throttled."""
-        return self._delays.get(site, 0.0)
+    def delay(self, site: str, *, but: str | None = None) -> float:
+        """The seconds between two requests to *site*, *but* for what that one asks for."""
+        delays = self.asked.get(site, {}).items()
+        return max((delay for asking, delay in delays if asking != but), default=0.0)
 
     def note(self, site: str, seconds: float) -> None:
         """The last request to *site* was so many *seconds* ago, or it was a later one."""
-        if seconds > self._remember:
+        if seconds > self.remember:
             return
-        now = self._clock()
-        self._left_at[site] = max(now - seconds, self._left_at.get(site, 0.0))
-        self._left_at.move_to_end(site)
-        oldest = next(iter(self._left_at))
-        while self._left_at[oldest] < now - self._remember or len(self._left_at) > self._max_sites:
-            del self._left_at[oldest]
-            oldest = next(iter(self._left_at))
+        now, left_at = self.clock(), self._left_at
+        left_at[site] = max(now - seconds, left_at.get(site, 0.0))
+        left_at.move_to_end(site)
+        while len(left_at) > self.max_sites or next(iter(left_at.values())) < now - self.remember:
+            left_at.popitem(last=False)
 
     def waiting(self, site: str) -> int:
         """How many requests to *site* wait for their turn."""
@@ -189,27 +205,30 @@ class Throttle:
         """Whether a request to *site* waits, or has the turn."""
         return site in self._sites
 
-    def set_delay(self, site: str, delay: float) -> None:
-        """Leave *delay* seconds between two requests to *site* from now on; 0 for none."""
+    def set_delay(self, site: str, delay: float, asking: str = "") -> None:
+        """*asking* wants *delay* seconds between two requests to *site* from now on; 0: none.
+
+        The longest of the delays of a site holds.
+        """
         before = self.delay(site)
-        if delay == before:
-            return
+        delays = self.asked.setdefault(site, {})
+        delays.pop(asking, None)
+        if delay:
+            delays[asking] = delay
+        if not delays:
+            del self.asked[site]
         here = self._sites.get(site)
-        if not delay:
-            del self._delays[site]
-            if here is not None:
-                self._release(here, before)
+        if here is None or self.delay(site) == before:
             return
-        self._delays[site] = delay
-        if here is not None and here.state in _AT_REST:
+        if site not in self.asked:
+            self._release(here, before)
+        elif here.state in _AT_REST:
             here.ask_at = 0.0
             self._rest(here)
 
     def _release(self, here: _Site, delay: float) -> None:
         """Let all who wait go on: the site asks for no *delay* any more."""
-        self._remove(here)
-        if here.holder is not None:
-            self._backend.ended(here.name, delay, sent=here.state is State.SENT)
+        self._remove(here, delay)
         for turn, _ in sorted(here.waiting.items(), key=lambda item: item[1].order):
             # Another one may have made it leave.
             if here.waiting.pop(turn, None) is not None:
@@ -233,12 +252,9 @@ class Throttle:
         request that came first. *is_components*: not the scheduler but another component
         has asked for it, perhaps while another request waits for it.
         """
-        if site not in self._delays:
+        if site not in self.asked:
             return None
-        here = self._sites.get(site)
-        is_new = here is None
-        if here is None:
-            here = self._sites[site] = _Site(site, self._clock())
+        here = self._sites.setdefault(site, _Site(site, self.clock()))
         order = (not is_fetch, -priority, self._arrivals.setdefault(request, next(self._arrival)))
         waiter = _Waiter(request, order, is_fetch, is_fetch or is_components)
         if is_fetch and here.state is State.CALLED:
@@ -248,7 +264,7 @@ class Throttle:
             return None
         turn: Deferred[None] = Deferred(partial(self._leave, here))
         here.waiting[turn] = waiter
-        if is_new:
+        if here.state is State.COOLING:
             self._rest(here)
         return None if turn.called and self.has_turn(site, request) else turn
 
@@ -256,15 +272,15 @@ class Throttle:
         """Whether *request* goes on now; else it is to be admitted again."""
         here = self._sites.get(site)
         if here is None or here.state not in _HAS_TURN or not here.is_held_by(request):
-            return site not in self._delays
+            return site not in self.asked
         if here.state is State.CALLED:
             self._go_on(here)
         return True
 
     def reached(self, site: str, request: Any) -> None:
         """The downloader has *request*, which may wait there in the queue of its slot."""
-        self._hears_all = _always
-        self._sent.setdefault(site, {})[request] = self._clock()
+        self._has_heard = True
+        self._sent.setdefault(site, {})[request] = self.clock()
         here = self._sites.get(site)
         if here is not None and (here.state in _AT_REST or here.is_held_by(request)):
             self._rest(here)
@@ -277,20 +293,20 @@ class Throttle:
         if here is not None and here.is_held_by(request):
             here.holder = None
             self._spent.setdefault(site, Spent()).requests += 1
-            self._backend.ended(site, delay, sent=True)
+            self.backend.tell(Event.OVER, site, delay)
         elif delay:
-            self._backend.sent_without_turn(site, delay)
+            self.backend.tell(Event.SENT, site, delay)
         if here is None:
             return
         if here.state in _AT_REST:
             self._rest(here)
         elif here.holder is not None:
             # Should that not be sent, the next one has to wait.
-            here.ask_at = self._clock() + delay
+            here.ask_at = self.clock() + delay
 
     def sent_at(self, site: str, request: Any) -> float:
         """When the downloader got *request*; now, if it does not have it."""
-        return self._sent.get(site, {}).get(request, self._clock())
+        return self._sent.get(site, {}).get(request, self.clock())
 
     def unsent(self, site: str, request: Any) -> None:
         """The downloader has *request* no longer."""
@@ -308,23 +324,22 @@ class Throttle:
     def close(self) -> None:
         """Give back the turns that are left, and do nothing more by the time alone."""
         for here in list(self._sites.values()):
-            self._remove(here)
-            if here.holder is not None:
-                sent = here.state is State.SENT
-                self._backend.ended(here.name, self.delay(here.name), sent=sent)
+            self._remove(here, self.delay(here.name))
 
     def slowest(self, number: int) -> list[tuple[str, Spent]]:
         """The sites at which requests waited or were under way for longest."""
-        ranked = sorted(self._spent.items(), key=lambda item: -item[1].seconds)
-        return ranked[:number]
+        return sorted(self._spent.items(), key=lambda item: -item[1].seconds)[:number]
 
-    def _remove(self, here: _Site) -> None:
-        """No request waits at a site any more."""
+    def _remove(self, here: _Site, delay: float = 0.0) -> None:
+        """Forget a site, and end its turn."""
         here.stop_timer()
         del self._sites[here.name]
-        self._spent.setdefault(here.name, Spent()).seconds += self._clock() - here.began
-        if len(self._spent) > self._max_sites:
-            self._spent = dict(self.slowest(self._max_sites // 2))
+        if here.holder is not None:
+            event = Event.OVER if here.state is State.SENT else Event.UNUSED
+            self.backend.tell(event, here.name, delay)
+        self._spent.setdefault(here.name, Spent()).seconds += self.clock() - here.began
+        if len(self._spent) > self.max_sites:
+            self._spent = dict(self.slowest(self.max_sites // 2))
 
     def _leave(self, here: _Site, turn: Deferred[None]) -> None:
         """*turn* is not waited for any more."""
@@ -336,11 +351,11 @@ class Throttle:
 
     def _after(self, here: _Site, seconds: float, then: Callable[[_Site], None]) -> None:
         here.stop_timer()
-        here.timer = self._call_later(seconds, then, here)
+        here.timer = self.call_later(seconds, then, here)
 
     def _is_free(self, here: _Site) -> bool:
         """Whether nothing is sent and no delay holds, as far as is known here."""
-        return here.ask_at <= self._clock() and here.name not in self._sent
+        return here.ask_at <= self.clock() and here.name not in self._sent
 
     def _rest(self, here: _Site) -> None:
         """No request is to go on now: ask for the next turn when the site is free."""
@@ -354,12 +369,12 @@ class Throttle:
             self._ask(here)
         else:
             here.state = State.COOLING
-            self._after(here, here.ask_at - self._clock(), self._rest)
+            self._after(here, here.ask_at - self.clock(), self._rest)
 
     def _look_for_lost(self, here: _Site) -> None:
         """Whoever asked for a request may have given it up; the downloader may not say so."""
         for request in list(self._sent.get(here.name, ())):
-            if not self._is_active(request):
+            if not self.is_active(request):
                 self.left(here.name, request)
         if self._sites.get(here.name) is here and here.state is State.SENT:
             self._rest(here)
@@ -367,27 +382,27 @@ class Throttle:
     def _ask(self, here: _Site) -> None:
         here.state = State.ASKING
         left_at = self._left_at.get(here.name)
-        since = None if left_at is None else self._clock() - left_at
+        since = None if left_at is None else self.clock() - left_at
         again, here.ask_at = here.ask_at > 0, 0.0
         answer = partial(self._answered, here)
-        self._backend.ask(here.name, self._delays[here.name], since, again=again, answer=answer)
+        self.backend.ask(here.name, self.delay(here.name), since, again=again, answer=answer)
 
     def _answered(self, here: _Site, seconds: float | None) -> None:
         """The turn is ours, or we are to ask again after so many *seconds*."""
         if self._sites.get(here.name) is not here:
             if seconds is None:
-                self._backend.ended(here.name, self.delay(here.name), sent=False)
+                self.backend.tell(Event.UNUSED, here.name, self.delay(here.name))
         elif seconds is None:
             self._hand_out(here, here.waiting)
         else:
-            here.ask_at = self._clock() + seconds
+            here.ask_at = self.clock() + seconds
             self._rest(here)
 
     def _hand_out(self, here: _Site, waiting: Collection[Deferred[None]]) -> None:
         """Let the first of *waiting* have the turn, or give it back if there is none."""
         here.holder = None
         if not waiting or not self._is_free(here):
-            self._backend.ended(here.name, self._delays[here.name], sent=False)
+            self.backend.tell(Event.UNUSED, here.name, self.delay(here.name))
             self._rest(here)
             return
         turn = min(waiting, key=lambda turn: here.waiting[turn].order)
@@ -399,20 +414,20 @@ class Throttle:
     def _go_on(self, here: _Site, state: State = State.ADMITTED) -> None:
         """The request that has the turn goes on: look whether it is sent."""
         here.state = state
-        here.called_at = self._clock()
+        here.called_at = self.clock()
         here.looks = 0
         self._after(here, 0, self._look)
 
     def _look(self, here: _Site) -> None:
         """Whether the request that has the turn is gone, or late."""
         assert here.holder is not None
-        if self._is_active(here.holder.request):
+        if self.is_active(here.holder.request):
             if heirs := self._heirs(here):
                 self._hand_out(here, heirs)
             else:
                 here.looks += 1
                 self._after(here, _pause(here.looks), self._look)
-        elif self._hears_all():
+        elif self._has_heard or self.hears_all():
             self._hand_out(here, here.waiting)
         else:
             self.left(here.name, here.holder.request)
@@ -420,16 +435,12 @@ class Throttle:
 
     def _heirs(self, here: _Site) -> Collection[Deferred[None]]:
         """The requests that may take over the turn of one that was not sent for long."""
-        late = self._clock() - here.called_at
+        late = self.clock() - here.called_at
         if late >= _LATE:
             return here.waiting
         if late < _LATE_FOR_COMPONENTS:
             return ()
         return [turn for turn, other in here.waiting.items() if other.goes_between]
-
-
-def _always() -> bool:
-    return True
 
 
 def _pause(looks: int) -> float:

@@ -12,9 +12,10 @@ up nobody for longer than :data:`STEP`.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from enum import Enum, auto
 
-from scrapy_rep.throttling.backend import ROUNDING
-
+#: Seconds that are nothing: what is left of a delay when a clock has rounded.
+ROUNDING = 1e-6
 #: Seconds after which a crawl is to ask again while another one has the turn, or its delay if
 #: that is shorter. So long it takes to notice that the other one is dead.
 LOOK_AGAIN = 1.0
@@ -27,6 +28,21 @@ LATE = 1.0
 KEPT = 60.0
 
 _LONG_AGO = -float("inf")
+
+
+class Event(Enum):
+    """What a crawl tells the others about a site."""
+
+    #: The request of its turn has left the downloader.
+    OVER = auto()
+    #: Its turn is over; the request was not sent.
+    UNUSED = auto()
+    #: Its turn is not over yet.
+    HELD = auto()
+    #: A request that had no turn, such as one that need not obey, has left the downloader.
+    SENT = auto()
+    #: By its answers, the site asks all crawls for a delay; 0: for none any more.
+    SLOW = auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,23 +96,20 @@ class Turns:
         holder = self.holder if is_held else ""
         return at - now, replace(self, last=last, holder=holder, waiting=waiting)
 
-    def slowed(self, delay: float, now: float) -> Turns:
-        """The site asks for *delay* by its answers."""
-        return replace(self, slow=delay, slow_since=now)
-
-    def held(self, crawl: str, now: float) -> Turns:
-        """The request of *crawl* is under way still."""
-        return replace(self, last=now) if self.holder == crawl else self
-
-    def ended(self, crawl: str, now: float, *, sent: bool) -> Turns:
-        """The turn of *crawl* is over, whose request was *sent*, or not."""
-        is_ours = self.holder == crawl
-        if sent:
-            last = max(self.last, now)
-            return replace(self, last=last, holder="" if is_ours else self.holder)
-        return replace(self, last=self.before, holder="") if is_ours else self
-
-    def sent(self, now: float) -> Turns:
-        """A request without a turn is over. Who has the turn keeps it."""
+    def after(self, event: Event, crawl: str, delay: float, now: float) -> Turns:
+        """What is known after *event*, which *crawl* tells."""
         last = max(self.last, now)
-        return replace(self, last=last, before=last)
+        is_ours = self.holder == crawl
+        match event:
+            case Event.SLOW:
+                return replace(self, slow=delay, slow_since=now)
+            case Event.SENT:
+                # Who has the turn keeps it.
+                return replace(self, last=last, before=last)
+            case Event.OVER:
+                return replace(self, last=last, holder="" if is_ours else self.holder)
+            case Event.HELD if is_ours:
+                return replace(self, last=last)
+            case Event.UNUSED if is_ours:
+                return replace(self, last=self.before, holder="")
+        return self

@@ -22,6 +22,7 @@ from scrapy_rep.stores.base import KEPT_FOR, StoreError, encode, time_of
 from scrapy_rep.stores.redis import LEASE_KEPT_FOR, MAX_VALUE, RedisStore
 from scrapy_rep.stores.redis_url import parse_url
 from scrapy_rep.throttling.redis import RedisTurns
+from scrapy_rep.throttling.turns import Event
 from tests.conditions import until
 from tests.stores.blocking import LoopInThread
 from tests.stores.examples import HOUR, entry, origin, outage
@@ -472,11 +473,11 @@ def test_turns_in_a_cluster(any_redis_cluster: RedisCluster, do: Do) -> None:
         await other.start()
         assert other.workers == 2
         for site in (f"host{number}.example" for number in range(20)):
-            await one.sent(site, 0.001)
+            await one.tell(Event.SENT, site, 0.001)
             await asyncio.sleep(0.002)
             assert await one.grant(site, 0.001) == 0
             assert await other.grant(site, 60) == 60
-            await one.over(site, 60)
+            await one.tell(Event.OVER, site, 60)
         await one.close()
         await other.close()
 

@@ -18,6 +18,7 @@ from scrapy_rep.stores.circuit_breaker import CircuitBreaker
 from scrapy_rep.stores.open import open_store_with_breaker, parse_spec
 from scrapy_rep.stores.redis_url import parse_url
 from scrapy_rep.throttling.redis import RedisTurns
+from scrapy_rep.throttling.turns import Event
 from tests.integration.certificates import tls_context
 from tests.stores.blocking import LoopInThread
 from tests.stores.examples import entry, origin
@@ -274,12 +275,12 @@ def test_the_documented_rights_suffice(
         turns = RedisTurns(parse_url(url))
         await turns.start()
         assert await turns.grant("a.example", 0.1) > 0
-        await turns.over("a.example", 0.1)
-        await turns.hold("a.example", 0.1)
-        await turns.unused("a.example", 0.1)
-        await turns.slow("a.example", 2.0)
+        await turns.tell(Event.OVER, "a.example", 0.1)
+        await turns.tell(Event.HELD, "a.example", 0.1)
+        await turns.tell(Event.UNUSED, "a.example", 0.1)
+        await turns.tell(Event.SLOW, "a.example", 2.0)
         assert await turns.slowed() == {"a.example": 2.0}
-        await turns.slow("a.example", 0)
+        await turns.tell(Event.SLOW, "a.example", 0)
         await turns.close()
         assert turns.workers == 1
         with any_redis.client() as client:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_rep.throttling.backoff import LONGEST_GUESS, Answer, Backoff
+from scrapy_rep.throttling.backoff import LONGEST_GUESS, Backoff
 
 NOW = 1000.0
 FINE = Backoff()
@@ -59,27 +59,22 @@ def slow(delay: float) -> Backoff:
 def test_the_delay_after_an_answer(
     before: Backoff, status: int, retry_after: float, asked: float, delay: float
 ) -> None:
-    answer = Answer(status, retry_after, sent_at=NOW - 1, now=NOW)
-    after = before.after(answer, asked, LONGEST)
+    after = before.after(status, retry_after, NOW - 1, NOW, asked=asked, longest=LONGEST)
     assert after.delay == delay
     assert after.since == (before.since if delay == before.delay else NOW)
 
 
 def test_the_setting_bounds_what_is_guessed_too() -> None:
-    answer = Answer(503, 0, sent_at=NOW, now=NOW)
-    assert FINE.after(answer, 0, 0.2).delay == 0.2
+    assert FINE.after(503, 0, NOW, NOW, asked=0, longest=0.2).delay == 0.2
 
 
 @pytest.mark.parametrize("status", [429, 503, 200])
 def test_answers_to_requests_from_before_a_change_say_nothing_new(status: int) -> None:
     changed = Backoff(4.0, NOW - 5)
-    before = Answer(status, 0, sent_at=NOW - 5.1, now=NOW)
-    assert changed.after(before, 0, LONGEST) is changed
-    later = Answer(status, 0, sent_at=NOW - 5, now=NOW)
-    assert changed.after(later, 0, LONGEST) is not changed
+    assert changed.after(status, 0, NOW - 5.1, NOW, asked=0, longest=LONGEST) is changed
+    assert changed.after(status, 0, NOW - 5, NOW, asked=0, longest=LONGEST) is not changed
 
 
 def test_but_a_longer_retry_after_counts() -> None:
     changed = Backoff(4.0, NOW - 5)
-    before = Answer(429, 9, sent_at=NOW - 6, now=NOW)
-    assert changed.after(before, 0, LONGEST).delay == 9
+    assert changed.after(429, 9, NOW - 6, NOW, asked=0, longest=LONGEST).delay == 9

@@ -21,6 +21,7 @@ from twisted.internet.defer import Deferred
 from scrapy_rep.stores.base import StoreError
 from scrapy_rep.throttling.fleet import FleetBackend
 from scrapy_rep.throttling.throttle import Throttle
+from scrapy_rep.throttling.turns import Event
 from tests.throttling.manual import ManualLoop
 
 SITE = "site.example"
@@ -58,25 +59,13 @@ class TestStore:
         await self._do("start")
 
     async def grant(
-        self, site: str, delay: float, since: float | None = None, *, told: bool = False
+        self, site: str, delay: float, since: float | None = None, *, again: bool = False
     ) -> float:
-        await self._do("grant", site, delay, since, told)
+        await self._do("grant", site, delay, since, again)
         return self.wait
 
-    async def hold(self, site: str, delay: float) -> None:
-        await self._do("hold", site, delay)
-
-    async def unused(self, site: str, delay: float) -> None:
-        await self._do("unused", site, delay)
-
-    async def over(self, site: str, delay: float, ago: float = 0.0) -> None:
-        await self._do("over", site, delay, ago)
-
-    async def sent(self, site: str, delay: float, ago: float = 0.0) -> None:
-        await self._do("sent", site, delay, ago)
-
-    async def slow(self, site: str, delay: float) -> None:
-        await self._do("slow", site, delay)
+    async def tell(self, event: Event, site: str, delay: float, ago: float = 0.0) -> None:
+        await self._do(event, site, delay, ago)
 
     async def slowed(self) -> dict[str, float]:
         await self._do("slowed")
@@ -167,7 +156,7 @@ GRANT = ("grant", SITE, DELAY, None, False)
 
 def test_a_turn_is_asked_for_and_ended(worker: Worker) -> None:
     worker.visit()
-    assert worker.said() == [GRANT, ("over", SITE, DELAY, 0.0)]
+    assert worker.said() == [GRANT, (Event.OVER, SITE, DELAY, 0.0)]
     assert (worker.stat("turn_asked_count"), worker.stat("turn_count")) == (1, 1)
     assert worker.stat("turn_alone_count") is None
     assert not worker.loop.pending
@@ -190,7 +179,7 @@ def test_an_unused_turn_is_given_back(worker: Worker) -> None:
     worker.admit()
     worker.is_active = False
     worker.loop.turn()
-    assert worker.said() == [GRANT, ("unused", SITE, DELAY)]
+    assert worker.said() == [GRANT, (Event.UNUSED, SITE, DELAY, 0.0)]
     # And is held no longer.
     worker.loop.advance(100)
     assert worker.said() == []
@@ -203,10 +192,10 @@ def test_a_turn_is_held_until_its_request_is_over(worker: Worker) -> None:
     worker.loop.advance(1.999)
     assert worker.said() == []
     worker.loop.advance(5)
-    assert worker.said() == [("hold", SITE, DELAY)] * 3
+    assert worker.said() == [(Event.HELD, SITE, DELAY, 0.0)] * 3
     worker.throttle.left(SITE, page)
     worker.loop.advance(100)
-    assert worker.said() == [("over", SITE, DELAY, 0.0)]
+    assert worker.said() == [(Event.OVER, SITE, DELAY, 0.0)]
 
 
 def test_a_request_that_leaves_the_queue_is_granted_nothing(worker: Worker) -> None:
@@ -214,7 +203,7 @@ def test_a_request_that_leaves_the_queue_is_granted_nothing(worker: Worker) -> N
     page = worker.admit()
     page.turn.cancel()
     worker.store.answers_after.callback(None)
-    assert worker.said() == [GRANT, ("unused", SITE, DELAY)]
+    assert worker.said() == [GRANT, (Event.UNUSED, SITE, DELAY, 0.0)]
     # That somebody left is no failure of the store.
     assert worker.stat("turn_alone_count") is None
     worker.visit()
@@ -224,14 +213,14 @@ def test_a_request_that_leaves_the_queue_is_granted_nothing(worker: Worker) -> N
 def test_what_is_sent_without_a_turn_is_said(worker: Worker) -> None:
     worker.throttle.reached(SITE, worker)
     worker.throttle.left(SITE, worker)
-    assert worker.said() == [("sent", SITE, DELAY, 0.0)]
+    assert worker.said() == [(Event.SENT, SITE, DELAY, 0.0)]
 
 
 def test_slow_sites_are_those_of_the_store(worker: Worker) -> None:
-    worker.backend.slow(SITE, 3.0)
+    worker.backend.tell(Event.SLOW, SITE, 3.0)
     answers: list[Any] = []
     worker.backend.slowed(answers.append)
-    assert worker.said() == [("slow", SITE, 3.0), ("slowed",)]
+    assert worker.said() == [(Event.SLOW, SITE, 3.0, 0.0), ("slowed",)]
     assert answers == [{SITE: DELAY}]
     worker.store.fails = StoreError("gone")
     worker.backend.slowed(answers.append)
@@ -406,12 +395,12 @@ def test_the_end_of_a_turn_is_told_again_until_it_is_heard(worker: Worker) -> No
     worker.loop.advance(1)
     said = worker.said()
     assert len(said) >= 5
-    assert {what for what, *_ in said} == {"over"}
+    assert {what for what, *_ in said} == {Event.OVER}
     worker.store.fails = None
     worker.loop.advance(0.2)
     # And how long ago it was.
     ((*what, ago),) = worker.said()
-    assert what == ["over", SITE, DELAY]
+    assert what == [Event.OVER, SITE, DELAY]
     assert ago == pytest.approx(1.2, abs=0.21)
     worker.loop.advance(100)
     assert worker.said() == []
@@ -425,7 +414,8 @@ def test_an_unused_turn_is_given_back_again_until_that_is_heard(worker: Worker) 
     worker.loop.turn()
     worker.store.fails = None
     worker.loop.advance(0.2)
-    assert worker.said() == [("unused", SITE, DELAY)] * 2
+    ago = pytest.approx(0.2)
+    assert worker.said() == [(Event.UNUSED, SITE, DELAY, each) for each in (0.0, ago)]
 
 
 def test_nothing_is_told_that_does_not_matter_any_more(worker: Worker) -> None:
@@ -447,7 +437,7 @@ def test_a_new_turn_is_not_ended_by_the_end_of_the_one_before(worker: Worker) ->
     worker.throttle.left(SITE, page)
     worker.store.fails = None
     asking = worker.backend._ask(SITE, DELAY, DELAY, True, lambda _: None)  # noqa: SLF001
-    worker.backend._start(asking)  # noqa: SLF001
+    worker.backend._run(asking)  # noqa: SLF001
     worker.said()
     worker.loop.advance(1)
     assert worker.said() == []

@@ -21,7 +21,7 @@ from scrapy_rep.stores.base import StoreError
 from scrapy_rep.stores.redis_url import parse_url
 from scrapy_rep.throttling.fleet import FleetBackend
 from scrapy_rep.throttling.redis import GONE_AFTER, LONGEST_WAIT, RedisTurns
-from scrapy_rep.throttling.turns import KEPT
+from scrapy_rep.throttling.turns import KEPT, Event
 from tests.conditions import until
 from tests.stores.blocking import LoopInThread, SharedClock
 from tests.stores.redis_server import RedisServer, stopped
@@ -61,7 +61,7 @@ def test_one_turn_in_a_delay(fresh_redis: RedisServer, clock: SharedClock, do: D
     async def scenario() -> None:
         async with worker(fresh_redis) as one, worker(fresh_redis) as other:
             assert await one.grant(SITE, DELAY) == 0
-            await one.over(SITE, DELAY)
+            await one.tell(Event.OVER, SITE, DELAY)
             # Each is told another time.
             assert await other.grant(SITE, DELAY) == 10
             assert await one.grant(SITE, DELAY) == 20
@@ -96,13 +96,13 @@ def test_a_turn_is_held_until_its_request_is_over(
             clock.now += 14
             # It may be over now, and not before.
             assert await other.grant(SITE, DELAY) == 10
-            await one.over(SITE, DELAY)
+            await one.tell(Event.OVER, SITE, DELAY)
             clock.now += 4
-            assert await other.grant(SITE, DELAY, told=True) == pytest.approx(6)
+            assert await other.grant(SITE, DELAY, again=True) == pytest.approx(6)
             clock.now += 6
-            assert await other.grant(SITE, DELAY, told=True) == 0
+            assert await other.grant(SITE, DELAY, again=True) == 0
             # What is not ours is not ours to give back.
-            await one.over(SITE, DELAY)
+            await one.tell(Event.OVER, SITE, DELAY)
             clock.now += DELAY
             assert await one.grant(SITE, DELAY) > 0
             # Who asks has none under way.
@@ -119,13 +119,13 @@ def test_an_unused_turn_is_there_at_once(
             assert await one.grant(SITE, DELAY) == 0
             clock.now += 4
             assert await other.grant(SITE, DELAY) == 10
-            await one.unused(SITE, DELAY)
+            await one.tell(Event.UNUSED, SITE, DELAY)
             assert await other.grant(SITE, DELAY) == 0
             # It is not that of the first any more: this changes nothing.
-            await one.unused(SITE, DELAY)
+            await one.tell(Event.UNUSED, SITE, DELAY)
             clock.now += DELAY
             assert await one.grant(SITE, DELAY) > 0
-            await other.unused(SITE, DELAY)
+            await other.tell(Event.UNUSED, SITE, DELAY)
             assert await one.grant(SITE, DELAY) == 0
 
     do(scenario())
@@ -137,10 +137,10 @@ def test_an_unused_turn_does_not_shorten_a_longer_delay(
     async def scenario() -> None:
         async with worker(fresh_redis) as one, worker(fresh_redis) as other:
             assert await one.grant(SITE, 1.0) == 0
-            await one.over(SITE, 1.0)
+            await one.tell(Event.OVER, SITE, 1.0)
             clock.now += 1
             assert await one.grant(SITE, 1.0) == 0
-            await one.unused(SITE, 1.0)
+            await one.tell(Event.UNUSED, SITE, 1.0)
             assert await other.grant(SITE, DELAY) == DELAY - 1
 
     do(scenario())
@@ -153,9 +153,9 @@ def test_what_is_sent_during_an_unused_turn_counts(
         async with worker(fresh_redis) as one, worker(fresh_redis) as other:
             assert await one.grant(SITE, DELAY) == 0
             clock.now += 3
-            await other.sent(SITE, DELAY)
-            await one.hold(SITE, DELAY)
-            await one.unused(SITE, DELAY)
+            await other.tell(Event.SENT, SITE, DELAY)
+            await one.tell(Event.HELD, SITE, DELAY)
+            await one.tell(Event.UNUSED, SITE, DELAY)
             assert await other.grant(SITE, DELAY) == DELAY
 
     do(scenario())
@@ -170,16 +170,16 @@ def test_a_turn_that_is_held_still_is_waited_for(
             for _ in range(10):
                 clock.now += HELD_FOR - 1
                 # Of somebody who does not hold it, this changes nothing.
-                await other.hold(SITE, DELAY)
-                await one.hold(SITE, DELAY)
+                await other.tell(Event.HELD, SITE, DELAY)
+                await one.tell(Event.HELD, SITE, DELAY)
                 assert await other.grant(SITE, DELAY) > 0
-            await one.unused(SITE, DELAY)
+            await one.tell(Event.UNUSED, SITE, DELAY)
             assert await other.grant(SITE, DELAY) == 0
-            await other.over(SITE, DELAY)
+            await other.tell(Event.OVER, SITE, DELAY)
             clock.now += DELAY
             assert await one.grant(SITE, DELAY) == 0
             # It is held from the last time that this was said.
-            await one.hold(SITE, DELAY)
+            await one.tell(Event.HELD, SITE, DELAY)
             clock.now += HELD_FOR
             assert await other.grant(SITE, DELAY) == 0
 
@@ -192,12 +192,12 @@ def test_who_was_told_to_ask_goes_first(
     async def scenario() -> None:
         async with worker(fresh_redis) as one, worker(fresh_redis) as other:
             assert await one.grant(SITE, DELAY) == 0
-            await one.over(SITE, DELAY)
+            await one.tell(Event.OVER, SITE, DELAY)
             assert await one.grant(SITE, DELAY) == 10
             assert await other.grant(SITE, DELAY) == 20
             clock.now += 8
             # A little early, as when the request before took a while.
-            assert await one.grant(SITE, DELAY, told=True) == 2
+            assert await one.grant(SITE, DELAY, again=True) == 2
             assert await one.grant(SITE, DELAY) == 22
 
     do(scenario())
@@ -222,16 +222,16 @@ def test_what_is_sent_without_a_turn_counts(
 ) -> None:
     async def scenario() -> None:
         async with worker(fresh_redis) as one, worker(fresh_redis) as other:
-            await one.sent(SITE, DELAY)
+            await one.tell(Event.SENT, SITE, DELAY)
             clock.now += 4
             assert await other.grant(SITE, DELAY) == 6
             clock.now += 6
             assert await other.grant(SITE, DELAY) == 0
             # Whose turn it is keeps it.
-            await one.sent(SITE, DELAY)
+            await one.tell(Event.SENT, SITE, DELAY)
             clock.now += DELAY
             assert await one.grant(SITE, DELAY) > 0
-            await other.over(SITE, DELAY)
+            await other.tell(Event.OVER, SITE, DELAY)
             clock.now += DELAY
             assert await one.grant(SITE, DELAY) == 0
 
@@ -242,13 +242,13 @@ def test_the_rate_changes(fresh_redis: RedisServer, clock: SharedClock, do: Do) 
     async def scenario() -> None:
         async with worker(fresh_redis) as one:
             assert await one.grant(SITE, 1.0) == 0
-            await one.over(SITE, 1.0)
+            await one.tell(Event.OVER, SITE, 1.0)
             clock.now += 5
             # It counts from the last request, by the delay that holds now.
             assert await one.grant(SITE, DELAY) == 5
             clock.now += 5
             assert await one.grant(SITE, DELAY) == 0
-            await one.over(SITE, DELAY)
+            await one.tell(Event.OVER, SITE, DELAY)
             clock.now += 2
             assert await one.grant(SITE, 1.0) == 0
 
@@ -324,7 +324,7 @@ def test_what_is_not_ours(
             assert await one.grant(SITE, DELAY) == 0
             assert one.workers == 1
             assert await one.slowed() == {}
-            await one.slow(SITE, 5.0)
+            await one.tell(Event.SLOW, SITE, 5.0)
             assert await one.slowed() == {SITE: 5.0}
 
     do(scenario())
@@ -368,6 +368,23 @@ def test_workers_are_counted(fresh_redis: RedisServer, clock: SharedClock, do: D
     do(scenario())
 
 
+def test_a_worker_that_leaves_while_it_is_counted_does_not_count(
+    fresh_redis: RedisServer, clock: SharedClock, do: Do
+) -> None:
+    async def scenario() -> None:
+        one = RedisTurns(parse_url(fresh_redis.patient_url), SharedClock.LUA)
+        await one.start()
+        leaving = asyncio.ensure_future(one.close())
+        await asyncio.sleep(0)
+        # As every two seconds; on another connection, so perhaps after the worker has left.
+        counted = vars(one)["_client"].run(one._beat)  # noqa: SLF001
+        await asyncio.gather(leaving, counted, return_exceptions=True)
+        with fresh_redis.client() as client:
+            assert client.zcard("scrapy-rep:workers") == 0
+
+    do(scenario())
+
+
 def test_the_end_of_a_turn_may_be_told_late(
     fresh_redis: RedisServer, clock: SharedClock, do: Do
 ) -> None:
@@ -375,13 +392,13 @@ def test_the_end_of_a_turn_may_be_told_late(
         async with worker(fresh_redis) as one, worker(fresh_redis) as other:
             assert await one.grant(SITE, DELAY) == 0
             clock.now += 5
-            await one.over(SITE, DELAY, ago=2)
+            await one.tell(Event.OVER, SITE, DELAY, ago=2)
             assert await other.grant(SITE, DELAY) == 8
             clock.now += 8
             assert await other.grant(SITE, DELAY) == 0
-            await other.over(SITE, DELAY)
+            await other.tell(Event.OVER, SITE, DELAY)
             # What was before that changes nothing.
-            await one.sent(SITE, DELAY, ago=3)
+            await one.tell(Event.SENT, SITE, DELAY, ago=3)
             assert await one.grant(SITE, DELAY) == DELAY
 
     do(scenario())
@@ -395,7 +412,7 @@ def test_whether_a_turn_is_held_is_known(
             await one.grant(SITE, DELAY)
             await other.grant(SITE, DELAY)
             assert (one.is_held, other.is_held) == (False, True)
-            await one.over(SITE, DELAY)
+            await one.tell(Event.OVER, SITE, DELAY)
             await other.grant(SITE, DELAY)
             assert not other.is_held
 
@@ -463,7 +480,7 @@ def test_the_end_of_a_turn_that_redis_did_not_hear_is_told_again(
         )
         await ready(one)
         await ready(other)
-        await one.sent(SITE, 0.01)
+        await one.tell(Event.SENT, SITE, 0.01)
         await asyncio.sleep(0.1)
         granted: asyncio.Future[float | None] = loop.create_future()
         backend.ask(SITE, 0.01, None, again=False, answer=granted.set_result)
@@ -471,7 +488,7 @@ def test_the_end_of_a_turn_that_redis_did_not_hear_is_told_again(
         assert await other.grant(SITE, 0.01) > 0
         assert other.is_held
         with stopped(own_redis):
-            backend.ended(SITE, 0.01, sent=True)
+            backend.tell(Event.OVER, SITE, 0.01)
             await asyncio.sleep(1)
         deadline = time.monotonic() + 60
         while True:
@@ -480,6 +497,8 @@ def test_the_end_of_a_turn_that_redis_did_not_hear_is_told_again(
                     break
             assert time.monotonic() < deadline
             await asyncio.sleep(0.1)
+        # It may have been heard without an answer. Then it is told once more.
+        await until(lambda: not vars(backend)["_untold"] and not vars(backend)["_under_way"])
         await one.close()
         await other.close()
 
@@ -500,6 +519,7 @@ WORKER = """
 import asyncio, json, sys, time
 from scrapy_rep.throttling.fleet import FleetBackend
 from scrapy_rep.throttling.redis import RedisTurns
+from scrapy_rep.throttling.turns import Event
 from scrapy_rep.stores.redis_url import parse_url
 
 async def work(url, delay, each):
@@ -513,7 +533,7 @@ async def work(url, delay, each):
             if wait == 0:
                 had += 1
                 turns.append((site, before, time.monotonic()))
-                await pacing.over(site, delay)
+                await pacing.tell(Event.OVER, site, delay)
             await asyncio.sleep(wait)
     await asyncio.gather(*(use(f"site{n}") for n in (1, 2) for _ in range(2)))
     await pacing.close()
@@ -559,13 +579,13 @@ def test_slow_sites_are_known_to_all_for_a_time(
     async def scenario() -> None:
         async with worker(fresh_redis) as one, worker(fresh_redis) as other:
             assert await other.slowed() == {}
-            await one.slow(SITE, 3.5)
-            await one.slow("other.example", 16.0)
+            await one.tell(Event.SLOW, SITE, 3.5)
+            await one.tell(Event.SLOW, "other.example", 16.0)
             assert await other.slowed() == {SITE: 3.5, "other.example": 16.0}
-            await other.slow("other.example", 0.0)
+            await other.tell(Event.SLOW, "other.example", 0.0)
             assert await one.slowed() == {SITE: 3.5}
             # Also to a worker that has not heard of it yet.
-            await one.sent(SITE, 0.2)
+            await one.tell(Event.SENT, SITE, 0.2)
             assert await other.grant(SITE, 0.2) == 3.5
             clock.now += 3.5 + KEPT - 0.001
             assert await one.slowed() == {SITE: 3.5}

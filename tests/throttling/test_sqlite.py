@@ -18,7 +18,7 @@ from scrapy_rep.stores.base import StoreError
 from scrapy_rep.stores.processes import this_process
 from scrapy_rep.throttling import sqlite
 from scrapy_rep.throttling.sqlite import HELD_FOR, SqliteTurns
-from scrapy_rep.throttling.turns import KEPT, LOOK_AGAIN
+from scrapy_rep.throttling.turns import KEPT, LOOK_AGAIN, Event
 
 SITE = "site.example"
 DELAY = 10.0
@@ -87,26 +87,26 @@ def test_crawls_take_turns(one: Crawl, other: Crawl) -> None:
     assert other.ask(0.1) == pytest.approx(LOOK_AGAIN)
     assert (one.turns.workers, other.turns.workers) == (1, 2)
     one.now = NOW + 3
-    do(one.turns.over(SITE, DELAY))
+    do(one.turns.tell(Event.OVER, SITE, DELAY))
     assert other.ask(3) == pytest.approx(DELAY)
     assert other.ask(3 + DELAY) == 0
 
 
 def test_a_turn_that_is_not_used_is_given_back(one: Crawl, other: Crawl) -> None:
     assert one.ask() == 0
-    do(one.turns.unused(SITE, DELAY))
+    do(one.turns.tell(Event.UNUSED, SITE, DELAY))
     assert other.ask() == 0
 
 
 def test_what_is_sent_without_a_turn_counts(one: Crawl, other: Crawl) -> None:
-    do(one.turns.sent(SITE, DELAY))
+    do(one.turns.tell(Event.SENT, SITE, DELAY))
     assert other.ask(4) == pytest.approx(DELAY - 4)
 
 
 def test_a_turn_is_held_for_as_long_as_somebody_says_so(one: Crawl, other: Crawl) -> None:
     assert one.ask() == 0
     one.now = NOW + HELD_FOR - 1
-    do(one.turns.hold(SITE, DELAY))
+    do(one.turns.tell(Event.HELD, SITE, DELAY))
     assert other.ask(2 * HELD_FOR - 2) == pytest.approx(LOOK_AGAIN)
     # From now on it is nobody's: its request may have been sent until now.
     assert other.ask(2 * HELD_FOR) == pytest.approx(DELAY)
@@ -148,13 +148,13 @@ def test_the_turn_of_a_process_that_was_killed_is_free_at_once(one: Crawl) -> No
     ],
 )
 def test_what_another_program_has_written_is_nothing(one: Crawl, value: Any) -> None:
-    do(one.turns.sent(SITE, DELAY))
+    do(one.turns.tell(Event.SENT, SITE, DELAY))
     one.write(value)
     assert one.ask() == 0
 
 
 def test_holders_that_are_no_processes_are_waited_for(one: Crawl) -> None:
-    do(one.turns.sent(SITE, DELAY))
+    do(one.turns.tell(Event.SENT, SITE, DELAY))
     for holder, wait in (("x", LOOK_AGAIN), (f"x {this_process()}", LOOK_AGAIN)):
         one.write(f'[{NOW}, {NOW}, 0, 0, "{holder}", {{}}]')
         assert one.ask() == pytest.approx(wait)
@@ -162,20 +162,20 @@ def test_holders_that_are_no_processes_are_waited_for(one: Crawl) -> None:
 
 def test_slow_sites_are_known_to_all_for_a_time(one: Crawl, other: Crawl) -> None:
     assert do(other.turns.slowed()) == {}
-    do(one.turns.slow(SITE, 30.0))
-    do(one.turns.slow("other.example", 16.0))
+    do(one.turns.tell(Event.SLOW, SITE, 30.0))
+    do(one.turns.tell(Event.SLOW, "other.example", 16.0))
     assert do(other.turns.slowed()) == {SITE: 30.0, "other.example": 16.0}
-    do(other.turns.slow("other.example", 0.0))
+    do(other.turns.tell(Event.SLOW, "other.example", 0.0))
     assert do(one.turns.slowed()) == {SITE: 30.0}
     # Also to a crawl that has not heard of it yet.
-    do(one.turns.over(SITE, DELAY))
+    do(one.turns.tell(Event.OVER, SITE, DELAY))
     assert other.ask() == pytest.approx(30)
     other.now = NOW + 30 + KEPT
     assert do(other.turns.slowed()) == {}
 
 
 def test_old_sites_are_forgotten(one: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
-    do(one.turns.sent(SITE, DELAY))
+    do(one.turns.tell(Event.SENT, SITE, DELAY))
     do(one.turns.close())
     assert one.ask() > 0
     do(one.turns.close())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections import OrderedDict
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -10,9 +11,9 @@ from typing import Any
 import pytest
 from twisted.internet.defer import CancelledError, Deferred
 
-from scrapy_rep.throttling.backend import Answer, Slowed
 from scrapy_rep.throttling.memory import MemoryBackend
-from scrapy_rep.throttling.throttle import Throttle
+from scrapy_rep.throttling.throttle import Answer, Slowed, Throttle
+from scrapy_rep.throttling.turns import Event
 from tests.throttling.manual import ManualLoop
 
 SITE = "site.example"
@@ -38,7 +39,7 @@ class Downloader:
 
     def __post_init__(self) -> None:
         self.throttle = Throttle(
-            self.backend or MemoryBackend(self.loop.clock),
+            self.backend or MemoryBackend(self.loop.clock, OrderedDict()),
             clock=self.loop.clock,
             call_later=self.loop.call_later,
             is_active=self.is_active,
@@ -706,14 +707,8 @@ class SlowBackend:
         self.log.append(("ask", site, delay, since, again))
         self.answers.append(answer)
 
-    def ended(self, site: str, delay: float, *, sent: bool) -> None:
-        self.log.append(("ended" if sent else "give back", site, delay))
-
-    def sent_without_turn(self, site: str, delay: float) -> None:
-        self.log.append(("sent", site, delay))
-
-    def slow(self, site: str, delay: float) -> None:
-        raise NotImplementedError
+    def tell(self, event: Event, site: str, delay: float) -> None:
+        self.log.append((event, site, delay))
 
     def slowed(self, answer: Slowed) -> None:
         raise NotImplementedError
@@ -735,7 +730,7 @@ def test_a_request_goes_on_when_the_turn_is_granted(fleet: Downloader) -> None:
     fleet.send(page)
     fleet.loop.advance(2)
     fleet.finish(page)
-    assert fleet.backend.log == [ASK, ("ended", SITE, DELAY)]
+    assert fleet.backend.log == [ASK, (Event.OVER, SITE, DELAY)]
 
 
 def test_the_backend_is_asked_once_for_all_who_wait(fleet: Downloader) -> None:
@@ -772,7 +767,7 @@ def test_a_turn_that_nobody_waits_for_any_more_is_given_back(fleet: Downloader) 
     page = fleet.admit()
     fleet.turns[page].cancel()
     fleet.backend.answers.pop()(None)
-    assert fleet.backend.log == [ASK, ("give back", SITE, DELAY)]
+    assert fleet.backend.log == [ASK, (Event.UNUSED, SITE, DELAY)]
     assert not fleet.throttle.is_in_use(SITE)
 
 
@@ -798,7 +793,7 @@ def test_an_unused_turn_is_given_back_where_nobody_waits(fleet: Downloader) -> N
     fleet.backend.answers.pop()(None)
     fleet.drop(page)
     fleet.loop.turn()
-    assert fleet.backend.log == [ASK, ("give back", SITE, DELAY)]
+    assert fleet.backend.log == [ASK, (Event.UNUSED, SITE, DELAY)]
 
 
 def test_a_turn_that_is_granted_while_something_else_is_sent_is_given_back(
@@ -809,7 +804,7 @@ def test_a_turn_that_is_granted_while_something_else_is_sent_is_given_back(
     fleet.backend.answers.pop()(None)
     assert fleet.went_on == []
     fleet.finish(unheld)
-    assert fleet.backend.log[1:3] == [("give back", SITE, DELAY), ("sent", SITE, DELAY)]
+    assert fleet.backend.log[1:3] == [(Event.UNUSED, SITE, DELAY), (Event.SENT, SITE, DELAY)]
     assert fleet.backend.log[3:] == [("ask", SITE, DELAY, 0.0, False)]
     fleet.backend.answers.pop()(None)
     assert fleet.went_on == [page]
@@ -820,14 +815,14 @@ def test_what_is_sent_without_a_turn_is_said(fleet: Downloader) -> None:
         page = Page()
         fleet.send(page, site)
         fleet.finish(page, site)
-    assert fleet.backend.log == [("sent", SITE, DELAY)]
+    assert fleet.backend.log == [(Event.SENT, SITE, DELAY)]
 
 
 def test_a_site_that_asks_for_nothing_any_more_gives_the_turn_back(fleet: Downloader) -> None:
     page = fleet.admit()
     fleet.backend.answers.pop()(None)
     fleet.throttle.set_delay(SITE, 0)
-    assert fleet.backend.log == [ASK, ("give back", SITE, DELAY)]
+    assert fleet.backend.log == [ASK, (Event.UNUSED, SITE, DELAY)]
     assert fleet.throttle.has_turn(SITE, page)
 
 
@@ -837,7 +832,7 @@ def test_a_turn_that_is_granted_after_that_is_given_back(fleet: Downloader) -> N
     assert fleet.went_on == [page]
     fleet.throttle.set_delay(SITE, 3.0)
     fleet.backend.answers.pop()(None)
-    assert fleet.backend.log == [ASK, ("give back", SITE, 3.0)]
+    assert fleet.backend.log == [ASK, (Event.UNUSED, SITE, 3.0)]
 
 
 def test_who_is_told_to_wait_after_that_has_nothing_to_give_back(fleet: Downloader) -> None:
@@ -853,7 +848,7 @@ def test_a_sent_request_ends_its_turn_when_the_site_asks_for_nothing(fleet: Down
     fleet.backend.answers.pop()(None)
     fleet.send(page)
     fleet.throttle.set_delay(SITE, 0)
-    assert fleet.backend.log == [ASK, ("ended", SITE, DELAY)]
+    assert fleet.backend.log == [ASK, (Event.OVER, SITE, DELAY)]
 
 
 def test_a_turn_whose_request_may_have_been_sent_has_ended() -> None:
@@ -862,4 +857,4 @@ def test_a_turn_whose_request_may_have_been_sent_has_ended() -> None:
     fleet.backend.answers.pop()(None)
     fleet.drop(page)
     fleet.loop.turn()
-    assert fleet.backend.log == [ASK, ("ended", SITE, DELAY)]
+    assert fleet.backend.log == [ASK, (Event.OVER, SITE, DELAY)]

@@ -12,7 +12,7 @@ import pytest
 from scrapy_rep.throttling import memory
 from scrapy_rep.throttling.memory import MemoryBackend
 from scrapy_rep.throttling.throttle import Throttle
-from scrapy_rep.throttling.turns import KEPT, LATE, LOOK_AGAIN, STEP, Turns
+from scrapy_rep.throttling.turns import KEPT, LATE, LOOK_AGAIN, STEP, Event, Turns
 from tests.throttling.manual import ManualLoop
 
 SITE = "site.example"
@@ -80,17 +80,17 @@ def test_those_who_waited_before_a_restart_are_forgotten() -> None:
 
 
 def test_the_end_of_a_turn() -> None:
-    assert HELD.ended("other", NOW, sent=True) == replace(HELD, last=NOW, holder="")
-    assert HELD.ended("other", NOW, sent=False) == replace(HELD, last=NOW - 20, holder="")
+    assert HELD.after(Event.OVER, "other", DELAY, NOW) == replace(HELD, last=NOW, holder="")
+    assert HELD.after(Event.UNUSED, "other", DELAY, NOW) == replace(HELD, last=NOW - 20, holder="")
     # A crawl that has lost its turn.
-    assert HELD.ended("me", NOW, sent=True) == replace(HELD, last=NOW)
-    assert HELD.ended("me", NOW, sent=False) == HELD
+    assert HELD.after(Event.OVER, "me", DELAY, NOW) == replace(HELD, last=NOW)
+    assert HELD.after(Event.UNUSED, "me", DELAY, NOW) == HELD
 
 
 def test_a_turn_that_is_held_and_what_is_sent_without_one() -> None:
-    assert HELD.held("other", NOW) == replace(HELD, last=NOW)
-    assert HELD.held("me", NOW) == HELD
-    assert HELD.sent(NOW) == replace(HELD, last=NOW, before=NOW)
+    assert HELD.after(Event.HELD, "other", DELAY, NOW) == replace(HELD, last=NOW)
+    assert HELD.after(Event.HELD, "me", DELAY, NOW) == HELD
+    assert HELD.after(Event.SENT, "me", DELAY, NOW) == replace(HELD, last=NOW, before=NOW)
 
 
 def test_a_slow_site_is_slow_for_a_time() -> None:
@@ -182,17 +182,17 @@ def test_sites_are_bounded_in_number(monkeypatch: pytest.MonkeyPatch) -> None:
     backend = MemoryBackend(lambda: NOW, sites)
     for number in range(30):
         for site in (f"{number}.example", SITE):
-            backend.sent_without_turn(site, DELAY)
+            backend.tell(Event.SENT, site, DELAY)
     assert list(sites) == [*(f"{number}.example" for number in range(21, 30)), SITE]
 
 
 def test_slow_sites_are_known_to_all_crawls_of_a_process() -> None:
     sites: OrderedDict[str, Turns] = OrderedDict()
     one, other = (MemoryBackend(lambda: NOW, sites) for _ in range(2))
-    one.slow(SITE, 30.0)
-    one.sent_without_turn("fine.example", DELAY)
+    one.tell(Event.SLOW, SITE, 30.0)
+    one.tell(Event.SENT, "fine.example", DELAY)
     answers: list[Any] = []
     other.slowed(answers.append)
-    other.slow(SITE, 0.0)
+    other.tell(Event.SLOW, SITE, 0.0)
     one.slowed(answers.append)
     assert answers == [{SITE: 30.0}, {}]
