@@ -197,7 +197,7 @@ class RedisTurns:
         self.rank: int | None = None
         #: Whether another worker had the turn when :meth:`grant` returned last.
         self.is_held = False
-        self._client = RedisClient(url, self._beat, self._beat, clock)
+        self._client = RedisClient(url, self._beat, clock)
 
     def now(self) -> float:
         """The time by Redis' clock, as far as it is known."""
