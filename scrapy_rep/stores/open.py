@@ -64,7 +64,7 @@ class StoreSpec:
         Raises what :meth:`file` raises.
         """
         if self.redis is not None:
-            return str(self.redis)
+            return self.redis.name
         file = self.file()
         return None if file is None else str(file)
 

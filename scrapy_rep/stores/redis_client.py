@@ -239,7 +239,7 @@ class RedisClient:
         all_said = "".join(traceback.format_exception(error, limit=0))
         advice = [_ADVICE[words] for words in _ADVICE if re.search(words, all_said)]
         said = str(error) or type(error).__name__
-        return ": ".join(map(printable, [str(self._url), said, *advice[:1]]))
+        return ": ".join(map(printable, [self._url.name, said, *advice[:1]]))
 
 
 class _Thread:
