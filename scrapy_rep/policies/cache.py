@@ -37,7 +37,7 @@ from scrapy_rep.rep.caching.cache_entry import CacheEntry
 from scrapy_rep.rep.caching.freshness import shared_with, update, validators
 from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.policy import Policy
-from scrapy_rep.stores.base import Lease, Store, pause, time_of
+from scrapy_rep.stores.base import CrawlStore, Lease, pause, time_of
 from scrapy_rep.stores.history import remember
 from scrapy_rep.stores.open import open_store_with_breaker
 from scrapy_rep.tokens import header_sent_by_default
@@ -106,7 +106,7 @@ class PolicyCache:
         observers: Observers | None = None,
         *,
         fetcher: RobotsTxtFetcher | None = None,
-        store: Store | None = None,
+        store: CrawlStore | None = None,
     ) -> None:
         limit = limit or ConcurrencyLimit.from_crawler(crawler)
         self._crawler = crawler

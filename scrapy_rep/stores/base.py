@@ -70,15 +70,30 @@ class Lease:
 class Claim:
     """What is known of an origin, and the lease that was asked for.
 
-    No *lease*: somebody else is fetching, see :meth:`Store.wait_for_update`.
+    No *lease*: somebody else is fetching, see :meth:`CrawlStore.wait_for_update`.
     """
 
     entry: CacheEntry | None
     lease: Lease | None
 
 
-class Store(Protocol):
-    """CacheEntry by origin, and leases: one fetch at a time for each origin.
+async def pause(seconds: float) -> None:
+    """Wait, on whatever loop Scrapy runs on."""
+    # Here, so that stores can be used where there is no loop and no Scrapy.
+    from scrapy.utils.asyncio import call_later
+    from scrapy.utils.defer import maybe_deferred_to_future
+    from twisted.internet.defer import Deferred
+
+    over: Deferred[None] = Deferred()
+    timer = call_later(seconds, over.callback, None)
+    try:
+        await maybe_deferred_to_future(over)
+    finally:
+        timer.cancel()
+
+
+class CrawlStore(Protocol):
+    """Cache entries by origin, and leases: one fetch at a time for each origin.
 
     Forgets origins without news for :data:`KEPT_FOR` by itself. Any method may raise
     :exc:`StoreError`. Times are seconds.
@@ -97,29 +112,46 @@ class Store(Protocol):
         """Keep *entry*, and in the same step end *lease*.
 
         Whoever does not hold a lease (any more) does not end that of another,
-        and does not replace newer entry. CacheEntry that are too large are not kept.
+        and does not replace a newer entry. Entries that are too large are not kept.
         """
 
     async def release(self, lease: Lease) -> None:
         """End *lease*, if it is still held, without news."""
 
-    async def wait_for_update(self, origin: Origin, seconds: float) -> None:
+    async def has_lease(self, origin: Origin) -> bool:
+        """Whether somebody has a lease on *origin*."""
+
+    async def wait_for_update(
+        self,
+        origin: Origin,
+        seconds: float,
+        pause: Callable[[float], Awaitable[None]] = pause,
+    ) -> None:
         """Return when there may be news of *origin*, after *seconds* at most.
 
-        At once, if nobody is fetching it.
+        At once, if nobody is fetching it. *pause* waits for a number of seconds.
         """
-
-    async def delete(self, origin: Origin) -> bool:
-        """Forget *origin*; whether anything was known. Leases stay."""
-
-    async def clear(self) -> int:
-        """Forget all origins; how many that were. Leases stay."""
-
-    def origins(self) -> AsyncIterator[Origin]:
-        """Those of which something is known, in no order."""
+        delay = _FIRST_POLL
+        while seconds > 0 and await self.has_lease(origin):
+            await pause(min(delay, seconds))
+            seconds -= delay
+            delay = min(2 * delay, _LONGEST_POLL)
 
     async def close(self) -> None:
         """Let go of files and connections. The next use opens them again."""
+
+
+class Store(CrawlStore, Protocol):
+    """A store that can be listed and emptied, too. Leases stay."""
+
+    async def delete(self, origin: Origin) -> bool:
+        """Forget *origin*; whether anything was known."""
+
+    async def clear(self) -> int:
+        """Forget all origins; how many that were."""
+
+    def origins(self) -> AsyncIterator[Origin]:
+        """Those of which something is known, in no order."""
 
 
 def key_of(origin: Origin) -> str:
@@ -155,34 +187,6 @@ def lease_holds(taken: object, until: object, now: float) -> bool:
     if not isinstance(taken, float) or not isinstance(until, float):
         return False
     return taken - LEASE_CLOCK_SLACK <= now < until and until - taken <= MAX_LEASE
-
-
-async def pause(seconds: float) -> None:
-    """Wait, on whatever loop Scrapy runs on."""
-    # Here, so that stores can be used where there is no loop and no Scrapy.
-    from scrapy.utils.asyncio import call_later
-    from scrapy.utils.defer import maybe_deferred_to_future
-    from twisted.internet.defer import Deferred
-
-    over: Deferred[None] = Deferred()
-    timer = call_later(seconds, over.callback, None)
-    try:
-        await maybe_deferred_to_future(over)
-    finally:
-        timer.cancel()
-
-
-async def until_released(
-    is_leased: Callable[[], Awaitable[bool]],
-    seconds: float,
-    pause: Callable[[float], Awaitable[None]],
-) -> None:
-    """Wait until there is no lease, for *seconds* at most."""
-    delay = _FIRST_POLL
-    while seconds > 0 and await is_leased():
-        await pause(min(delay, seconds))
-        seconds -= delay
-        delay = min(2 * delay, _LONGEST_POLL)
 
 
 # -- entry to bytes ------------------------------------------------------------

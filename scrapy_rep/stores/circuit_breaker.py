@@ -7,7 +7,7 @@ from __future__ import annotations
 import logging
 import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from twisted.internet.defer import CancelledError
@@ -16,7 +16,7 @@ from scrapy_rep.rep.caching.cache_entry import CacheEntry
 from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.text import printable
 
-from .base import Claim, Lease, Store, StoreError
+from .base import Claim, CrawlStore, Lease, StoreError
 
 if TYPE_CHECKING:
     from scrapy import Spider
@@ -29,8 +29,8 @@ _T = TypeVar("_T")
 RETRY_AFTER = 30.0
 
 
-class CircuitBreaker:
-    """The store that *open_store* makes when it is first used; a :class:`~.base.Store`.
+class CircuitBreaker(CrawlStore):
+    """The store that *open_store* makes when it is first used.
 
     Raises nothing. When the store fails, or cannot be made, it is left alone for
     *retry_after* seconds and then tried again; 0 for a store that fails at once for
@@ -41,7 +41,7 @@ class CircuitBreaker:
 
     def __init__(
         self,
-        open_store: Callable[[], Store],
+        open_store: Callable[[], CrawlStore],
         clock: Callable[[], float] = time.time,
         spider: Spider | None = None,
         retry_after: float = RETRY_AFTER,
@@ -50,7 +50,7 @@ class CircuitBreaker:
         self._clock = clock
         self._spider = spider
         self._retry_after = retry_after
-        self._store: Store | None = None
+        self._store: CrawlStore | None = None
         #: When it failed last; ``None`` while it works.
         self._failed_at: float | None = None
 
@@ -73,24 +73,8 @@ class CircuitBreaker:
     async def release(self, lease: Lease) -> None:
         await self._guard(lambda store: store.release(lease), None)
 
-    async def wait_for_update(self, origin: Origin, seconds: float) -> None:
-        await self._guard(lambda store: store.wait_for_update(origin, seconds), None)
-
-    async def delete(self, origin: Origin) -> bool:
-        return await self._guard(lambda store: store.delete(origin), False)
-
-    async def clear(self) -> int:
-        return await self._guard(lambda store: store.clear(), 0)
-
-    async def origins(self) -> AsyncIterator[Origin]:
-        store = self._usable()
-        if store is None:
-            return
-        try:
-            async for origin in store.origins():
-                yield origin
-        except Exception as error:
-            self._failed(error)
+    async def has_lease(self, origin: Origin) -> bool:
+        return await self._guard(lambda store: store.has_lease(origin), False)
 
     async def close(self) -> None:
         # Also one that does not work: it may hold on to something.
@@ -100,7 +84,7 @@ class CircuitBreaker:
             except Exception as error:
                 self._failed(error)
 
-    async def _guard(self, use: Callable[[Store], Awaitable[_T]], otherwise: _T) -> _T:
+    async def _guard(self, use: Callable[[CrawlStore], Awaitable[_T]], otherwise: _T) -> _T:
         """What *use* makes of the store, or *otherwise* where there is none that works."""
         store = self._usable()
         if store is None:
@@ -117,7 +101,7 @@ class CircuitBreaker:
         self._worked()
         return result
 
-    def _usable(self) -> Store | None:
+    def _usable(self) -> CrawlStore | None:
         # A clock that was set back must not make the wait any longer.
         if self._failed_at is not None and (
             0 <= self._clock() - self._failed_at < self._retry_after

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_rep.exceptions import ConfigurationError
 
-from .base import Store
+from .base import CrawlStore, Store
 
 if TYPE_CHECKING:
     from scrapy import Spider
@@ -134,7 +134,7 @@ def open_store_with_breaker(
     max_origins: int,
     clock: Callable[[], float] = time.time,
     spider: Spider | None = None,
-) -> Store:
+) -> CrawlStore:
     """The store of *spec* for a crawl: it raises nothing, and is opened when first used.
 
     Parameters as those of :func:`open_store`; *spider* is for the log. Raises

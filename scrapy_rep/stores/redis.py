@@ -28,7 +28,7 @@ import logging
 import re
 import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -42,14 +42,13 @@ from .base import (
     MAX_LEASE,
     Claim,
     Lease,
+    Store,
     UnreadableValue,
     decode,
     encode,
     key_of,
     origin_of,
-    pause,
     time_of,
-    until_released,
 )
 from .redis_client import SERVER_TIME, TEXT, RedisClient, milliseconds
 from .redis_url import RedisUrl
@@ -123,27 +122,24 @@ return {time}
 _HELD = "local time = now() return {time, holder(KEYS[1], time) and 1 or 0}"
 
 
-class RedisStore:
-    """CacheEntry and leases in the Redis of *url*; a :class:`~.base.Store`.
+class RedisStore(Store):
+    """Cache entries and leases in the Redis of *url*.
 
-    *clock* gives seconds since the epoch, *pause* waits for a number of seconds,
-    *server_time* is Lua for the time by which leases end, which they do *lease_kept_for*
-    seconds after this process was heard of last.
-    Nothing is connected before it is used. All methods raise
-    :exc:`~.base.StoreError`, and may be tried again after that.
+    *clock* gives seconds since the epoch. *server_time* is Lua for the time by which leases
+    end, which they do *lease_kept_for* seconds after this process was heard of last. Nothing is
+    connected before it is used. All methods raise :exc:`~.base.StoreError`, and may be tried
+    again after that.
     """
 
     def __init__(
         self,
         url: RedisUrl,
         clock: Callable[[], float] = time.time,
-        pause: Callable[[float], Awaitable[None]] = pause,
         server_time: str = SERVER_TIME,
         lease_kept_for: float = LEASE_KEPT_FOR,
     ) -> None:
         self._prefix = url.prefix
         self._clock = clock
-        self._pause = pause
         kept = f"local kept = {milliseconds(lease_kept_for)}\n"
         self._lua = server_time + TEXT + kept + _LEASES
         self._lease_kept_for = lease_kept_for
@@ -188,12 +184,9 @@ class RedisStore:
         self._leases.pop(lease.token, None)
         await self._script(_RELEASE, [self._key("lease", lease.origin)], lease.token)
 
-    async def wait_for_update(self, origin: Origin, seconds: float) -> None:
-        async def is_leased() -> bool:
-            (held,) = await self._script(_HELD, [self._key("lease", origin)])
-            return bool(held)
-
-        await until_released(is_leased, seconds, self._pause)
+    async def has_lease(self, origin: Origin) -> bool:
+        (held,) = await self._script(_HELD, [self._key("lease", origin)])
+        return bool(held)
 
     async def delete(self, origin: Origin) -> bool:
         return await self._unlink([self._key("entry", origin)]) > 0

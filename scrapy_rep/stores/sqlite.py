@@ -14,7 +14,7 @@ import os
 import secrets
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 
 from scrapy_rep.rep.caching.cache_entry import CacheEntry
 from scrapy_rep.rep.parsing.urls import Origin
@@ -25,15 +25,14 @@ from .base import (
     MAX_LEASE,
     Claim,
     Lease,
+    Store,
     UnreadableValue,
     decode,
     encode,
     key_of,
     lease_holds,
     origin_of,
-    pause,
     time_of,
-    until_released,
 )
 from .processes import is_dead, this_process
 from .sqlite_file import SqliteFile, transaction
@@ -49,25 +48,22 @@ _PRUNED_PER_WRITE = 32
 _PAGE = 500
 
 
-class SqliteStore:
-    """CacheEntry and leases in the SQLite file at *path*; a :class:`~.base.Store`.
+class SqliteStore(Store):
+    """Cache entries and leases in the SQLite file at *path*.
 
-    *clock* gives seconds since the epoch; *pause* waits for a number of seconds. A store
-    that is damaged is renamed and a new one begun, if it *sets_aside*
-    such files. Nothing is opened or made before it is used. All methods raise
-    :exc:`~.base.StoreError`, and may be tried again after that.
+    *clock* gives seconds since the epoch. A store that is damaged is renamed and a new one
+    begun, if it *sets_aside* such files. Nothing is opened or made before it is used. All
+    methods raise :exc:`~.base.StoreError`, and may be tried again after that.
     """
 
     def __init__(
         self,
         path: str | os.PathLike[str],
         clock: Callable[[], float] = time.time,
-        pause: Callable[[float], Awaitable[None]] = pause,
         *,
         sets_aside: bool = True,
     ) -> None:
         self._clock = clock
-        self._pause = pause
         self._file = SqliteFile(path, clock, self._prune, sets_aside=sets_aside)
         self._run = self._file.run
         self.path = self._file.path
@@ -130,11 +126,8 @@ class SqliteStore:
     async def release(self, lease: Lease) -> None:
         self._run(lambda db: _end(db, lease))
 
-    async def wait_for_update(self, origin: Origin, seconds: float) -> None:
-        async def is_leased() -> bool:
-            return self._run(lambda db: _leased(db, key_of(origin), self._clock()))
-
-        await until_released(is_leased, seconds, self._pause)
+    async def has_lease(self, origin: Origin) -> bool:
+        return self._run(lambda db: _leased(db, key_of(origin), self._clock()))
 
     async def delete(self, origin: Origin) -> bool:
         sql = "DELETE FROM entry WHERE origin = ?"

@@ -42,7 +42,7 @@ Test = Callable[[RedisStore, RedisStore], Awaitable[None]]
 async def store_in(
     server: RedisServer, options: str = "", clock: Callable[[], float] = time.time
 ) -> AsyncIterator[RedisStore]:
-    store = RedisStore(parse_url(server.patient_url + options), clock, asyncio.sleep)
+    store = RedisStore(parse_url(server.patient_url + options), clock)
     try:
         yield store
     finally:
@@ -448,7 +448,7 @@ def test_a_cluster(any_redis_cluster: RedisCluster, do: Do) -> None:
     url = parse_url(any_redis_cluster.patient_url)
 
     async def scenario() -> None:
-        ours, theirs = (RedisStore(url, pause=asyncio.sleep) for _ in range(2))
+        ours, theirs = (RedisStore(url) for _ in range(2))
         for number in range(60):
             known = now_facts(number)
             lease = (await ours.claim(origin(number), LEASE)).lease
