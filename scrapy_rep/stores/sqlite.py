@@ -148,9 +148,6 @@ class SqliteStore(Store):
                 if origin is not None:
                     yield origin
 
-    async def prune(self) -> int:
-        return self._run(self._prune)
-
     async def close(self) -> None:
         self._file.close()
 
