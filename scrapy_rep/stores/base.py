@@ -11,8 +11,9 @@ import io
 import json
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass
-from typing import Any, NoReturn, Protocol, TypeVar
+from dataclasses import dataclass, fields
+from operator import attrgetter
+from typing import Any, Protocol, TypeVar
 
 from scrapy_rep.rep.caching.access import Failure, FetchResult, Headers
 from scrapy_rep.rep.caching.cache_entry import CacheEntry, Outage, StoredResponse
@@ -209,25 +210,19 @@ def encode(entry: CacheEntry) -> bytes:
     if entry.earlier:
         head.append([len(each) for each in entry.earlier])
         bodies += b"".join(entry.earlier)
-    line = json.dumps(head, separators=(",", ":"), allow_nan=False).encode("ascii")
+    text = json.dumps(head, separators=(",", ":"), allow_nan=False, default=_as_json)
+    line = text.encode("ascii")
     if len(line) > _MAX_HEAD or len(bodies) > MAX_BODIES:
         raise ValueError(f"too large to be kept: {len(line)} + {len(bodies)} bytes")
     return _MAGIC + zlib.compress(b"%b\n%b" % (line, bodies), _LEVEL)
 
 
-def _fields(result: FetchResult) -> tuple[Any, ...]:
-    return (
-        result.url,
-        result.status,
-        len(result.body),
-        result.redirects,
-        None if result.failure is None else result.failure.name,
-        result.detail,
-        result.headers,
-        result.cut,
-        result.via,
-        result.user_agent,
-    )
+# A result is kept as the list of its fields; _result reads them.
+_fields = attrgetter(*(field.name for field in fields(FetchResult)))
+
+
+def _as_json(value: bytes | Failure) -> int | str:
+    return len(value) if isinstance(value, bytes) else value.name
 
 
 # -- bytes to entry ------------------------------------------------------------
@@ -239,46 +234,42 @@ def decode(origin: Origin, value: object) -> CacheEntry:
     Raises :exc:`UnreadableValue`, and nothing else, for anything else.
     """
     try:
-        return _decode(origin, value)
+        line, newline, bodies = _decompressed(value).partition(b"\n")
+        _check(bool(newline) and len(line) <= _MAX_HEAD, "no head")
+        about, copy, outage, *more = json.loads(line)
+        _check(about == key_of(origin), "about another origin")
+        _check(copy is not None or outage is not None, "no entry")
+        rest = io.BytesIO(bodies)
+        known = (
+            None if copy is None else _copy(copy, rest),
+            None if outage is None else _outage(outage, rest),
+        )
+        # Most entries have no earlier copies.
+        earlier = tuple([_body(size, rest) for size in (more[0] if more else ())])
+        entry = CacheEntry(origin, *known, earlier)
+        _check(not rest.read(1), "more than the bodies")
+        return entry
     except UnreadableValue:
         raise
     except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise UnreadableValue(f"{type(error).__name__} in a kept value") from None
 
 
-def _decode(origin: Origin, value: object) -> CacheEntry:
-    line, newline, bodies = _decompressed(value).partition(b"\n")
-    if not newline or len(line) > _MAX_HEAD:
-        _refuse("no head")
-    about, copy, outage, *more = json.loads(line)
-    if about != key_of(origin):
-        _refuse("about another origin")
-    if copy is None and outage is None:
-        _refuse("no entry")
-    rest = io.BytesIO(bodies)
-    known = (
-        None if copy is None else _copy(copy, rest),
-        None if outage is None else _outage(outage, rest),
-    )
-    # Most entries have no earlier copies.
-    earlier = tuple([_body(size, rest) for size in (more[0] if more else ())])
-    entry = CacheEntry(origin, *known, earlier)
-    if rest.read(1):
-        _refuse("more than the bodies")
-    return entry
+def _check(holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise UnreadableValue(otherwise)
 
 
 def _decompressed(value: object) -> bytes:
     if not isinstance(value, bytes) or not value.startswith(_MAGIC):
-        _refuse("not a value of this version")
+        raise UnreadableValue("not a value of this version")
     decompressor = zlib.decompressobj()
     try:
         # No more than fits: a few kilobytes can stand for gigabytes.
         content = decompressor.decompress(value[len(_MAGIC) :], _MAX_HEAD + 1 + MAX_BODIES)
     except zlib.error:
-        _refuse("damaged")
-    if not decompressor.eof or decompressor.unused_data:
-        _refuse("cut, or too large")
+        raise UnreadableValue("damaged") from None
+    _check(decompressor.eof and not decompressor.unused_data, "cut, or too large")
     return content
 
 
@@ -289,8 +280,7 @@ def _copy(fields: list[Any], bodies: io.BytesIO) -> StoredResponse:
 
 def _outage(fields: list[Any], bodies: io.BytesIO) -> Outage:
     *result, since, last_at, attempts = fields
-    if attempts == 0:
-        _refuse("no attempt")
+    _check(attempts != 0, "no attempt")
     return Outage(_result(result, bodies), _time(since), _time(last_at), _count(attempts))
 
 
@@ -312,8 +302,7 @@ def _result(fields: list[Any], bodies: io.BytesIO) -> FetchResult:
 
 def _body(size: object, bodies: io.BytesIO) -> bytes:
     body = bodies.read(_count(size, MAX_BODIES))
-    if len(body) != size:
-        _refuse("a body is missing")
+    _check(len(body) == size, "a body is missing")
     return body
 
 
@@ -329,23 +318,18 @@ def _detail(text: str) -> str:
 def _is(value: object, kind: type[_T]) -> _T:
     # Not isinstance(): true is not a number.
     if type(value) is not kind:
-        _refuse(f"not of type {kind.__name__}")
+        raise UnreadableValue(f"not of type {kind.__name__}")
     return value
 
 
 def _count(value: object, at_most: int = _MAX_COUNT) -> int:
-    if not 0 <= (count := _is(value, int)) <= at_most:
-        _refuse("not a count")
+    count = _is(value, int)
+    _check(0 <= count <= at_most, "not a count")
     return count
 
 
 def _time(value: object) -> float:
     time = float(value if type(value) is int else _is(value, float))
     # Not true of NaN, either.
-    if not 0 <= time <= _MAX_TIME:
-        _refuse("not a time")
+    _check(0 <= time <= _MAX_TIME, "not a time")
     return time
-
-
-def _refuse(why: str) -> NoReturn:
-    raise UnreadableValue(why)

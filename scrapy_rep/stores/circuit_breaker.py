@@ -86,11 +86,15 @@ class CircuitBreaker(CrawlStore):
 
     async def _guard(self, use: Callable[[CrawlStore], Awaitable[_T]], otherwise: _T) -> _T:
         """What *use* makes of the store, or *otherwise* where there is none that works."""
-        store = self._usable()
-        if store is None:
+        # A clock that was set back must not make the wait any longer.
+        if self._failed_at is not None and (
+            0 <= self._clock() - self._failed_at < self._retry_after
+        ):
             return otherwise
         try:
-            result = await use(store)
+            if self._store is None:
+                self._store = self._open_store()
+            result = await use(self._store)
         except CancelledError:
             # Of whoever waited, and nothing that the store can help. An Exception,
             # to Twisted; asyncio's is none.
@@ -98,41 +102,24 @@ class CircuitBreaker(CrawlStore):
         except Exception as error:
             self._failed(error)
             return otherwise
-        self._worked()
+        if self._failed_at is not None:
+            self._failed_at = None
+            logger.info("The robots.txt store works again", extra={"spider": self._spider})
         return result
-
-    def _usable(self) -> CrawlStore | None:
-        # A clock that was set back must not make the wait any longer.
-        if self._failed_at is not None and (
-            0 <= self._clock() - self._failed_at < self._retry_after
-        ):
-            return None
-        if self._store is None:
-            try:
-                self._store = self._open_store()
-            except Exception as error:
-                self._failed(error)
-        return self._store
 
     def _failed(self, error: Exception) -> None:
         if self._failed_at is None:
             # The user can mend a StoreError. Anything else is a bug.
             known = isinstance(error, StoreError)
-            said = str(error) if known else printable(f"{type(error).__name__}: {error}")
+            every = f"every {self._retry_after:g} s" if self._retry_after else "in the background"
             logger.warning(
                 "Cannot use the robots.txt store: %(error)s. The crawl continues with the "
                 "policies in memory, and tries the store again %(when)s.",
-                {"error": said, "when": self._when},
+                {
+                    "error": error if known else printable(f"{type(error).__name__}: {error}"),
+                    "when": every,
+                },
                 exc_info=None if known or isinstance(error, OSError) else error,
                 extra={"spider": self._spider},
             )
         self._failed_at = self._clock()
-
-    @property
-    def _when(self) -> str:
-        return f"every {self._retry_after:g} s" if self._retry_after else "in the background"
-
-    def _worked(self) -> None:
-        if self._failed_at is not None:
-            self._failed_at = None
-            logger.info("The robots.txt store works again", extra={"spider": self._spider})

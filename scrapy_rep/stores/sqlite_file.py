@@ -89,7 +89,7 @@ class SqliteFile:
 
     def __init__(
         self,
-        path: str | os.PathLike[str],
+        path: str | Path,
         clock: Callable[[], float],
         on_open: Callable[[sqlite3.Connection], object],
         *,
