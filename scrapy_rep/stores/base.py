@@ -171,12 +171,8 @@ def origin_of(key: str) -> Origin | None:
 
 def time_of(entry: CacheEntry) -> float:
     """When there was news last: an answer, its confirmation, or another failure."""
-    times = []
-    if entry.copy is not None:
-        times.append(entry.copy.confirmed_at)
-    if entry.outage is not None:
-        times.append(entry.outage.last_at)
-    return max(times)
+    confirmed_at = entry.copy.confirmed_at if entry.copy else 0.0
+    return max(confirmed_at, entry.outage.last_at if entry.outage else 0.0)
 
 
 def lease_holds(taken: object, until: object, now: float) -> bool:

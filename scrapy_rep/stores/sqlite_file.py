@@ -59,6 +59,8 @@ _LOG_SIZE = 4 * 1024 * 1024
 # The file itself is renamed last: until then, everybody takes it for the one in use.
 _SUFFIXES = ("-wal", "-shm", "")
 
+# What SQLite says of a damaged file.
+_DAMAGE = "not a database|malformed"
 # What a person can do, by what SQLite and the system say.
 _PERMISSIONS = "let this user write the file and its directory"
 _ADVICE = {
@@ -70,7 +72,7 @@ _ADVICE = {
     "full": "free some space on the disk, or raise the quota",
     "disk I/O": "look at the disk, its free space and quotas",
     # Where damaged files are not set aside.
-    "not a database|malformed": "the file is damaged; a crawl would begin a new one",
+    _DAMAGE: "the file is damaged; a crawl would begin a new one",
     # Also whatever the system says when a file is opened.
     "": f"{_PERMISSIONS}, or set REP_STORE to another file",
 }
@@ -148,11 +150,14 @@ class SqliteFile:
 
         *is_new*: this has been done before, so the connection is new.
         """
-        lacks_table = isinstance(error, sqlite3.OperationalError) and "no such" in str(error)
+        said = str(error)
+        lacks_table = isinstance(error, sqlite3.OperationalError) and "no such" in said
+        # Subclasses of DatabaseError are about other things, as is what SQLite says otherwise.
+        is_damaged = type(error) is sqlite3.DatabaseError and re.search(_DAMAGE, said)
         if lacks_table and not is_new:
             # Truncated while it was open, or changed by a newer version of this package.
             return True
-        if not lacks_table and not _is_damage(error):
+        if not lacks_table and not is_damaged:
             return False
         if not is_store(self.path):
             raise StoreError(not_a_store(self.path))
@@ -307,13 +312,6 @@ def _migrate(db: sqlite3.Connection) -> None:
         if version < len(MIGRATIONS):
             db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
             db.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
-
-
-def _is_damage(error: BaseException) -> bool:
-    # Its subclasses are about other things, as is what SQLite says in other words.
-    said = str(error)
-    is_damage = type(error) is sqlite3.DatabaseError
-    return is_damage and ("malformed" in said or "not a database" in said)
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
