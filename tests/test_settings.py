@@ -304,7 +304,7 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("REP_REPORT", "s3://bucket/robots.html", "no URL"),
     ("REP_STORE", "postgres://a", "accepted: memory; sqlite"),
     ("REP_STORE", None, "accepted: memory; sqlite"),
-    ("REP_STORE", "sqlite:///", "names no file; accepted: memory; sqlite"),
+    ("REP_STORE", "sqlite:///", "is not the path of a file; accepted: memory; sqlite"),
     ("REP_UNREACHABLE", "retry", "accepted: disallow, defer, allow, or None"),
     ("REP_STATUS_OVERRIDES", {429: "retry"}, "accepted: a dict of HTTP status to one of"),
     ("REP_STATUS_OVERRIDES", {429: ["allow"]}, "accepted: a dict of HTTP status to one of"),
@@ -470,7 +470,7 @@ def test_an_unknown_way_to_check_certificates_is_a_mistake_in_the_settings() -> 
 
 
 def test_values_without_passwords_are_shown_whole() -> None:
-    with pytest.raises(ConfigurationError, match="REP_STORE = 'sqlite:///some/folder/': names no"):
+    with pytest.raises(ConfigurationError, match="REP_STORE = 'sqlite:///some/folder/': is not"):
         read(REP_STORE="sqlite:///some/folder/")
 
 

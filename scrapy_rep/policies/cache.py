@@ -31,7 +31,7 @@ from scrapy_rep.rep.caching.freshness import shared_with, update, validators
 from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.policy import Policy
 from scrapy_rep.settings import RepSettings
-from scrapy_rep.stores.base import MAX_LEASE, Lease, Store, pause, time_of
+from scrapy_rep.stores.base import MAX_LEASE, CrawlStore, Lease, pause, time_of
 from scrapy_rep.stores.history import remember
 from scrapy_rep.stores.open import open_store_with_breaker
 from scrapy_rep.tokens import header_sent_by_default
@@ -91,7 +91,7 @@ class PolicyCache:
         observers: Observers | None = None,
         *,
         fetcher: RobotsTxtFetcher | None = None,
-        store: Store | None = None,
+        store: CrawlStore | None = None,
     ) -> None:
         limit = limit or ConcurrencyLimit.from_crawler(crawler)
         self._crawler = crawler

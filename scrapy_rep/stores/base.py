@@ -11,8 +11,9 @@ import io
 import json
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass
-from typing import Any, NoReturn, Protocol, TypeVar
+from dataclasses import dataclass, fields
+from operator import attrgetter
+from typing import Any, Protocol, TypeVar
 
 from scrapy_rep.rep.caching.access import Failure, FetchResult, Headers
 from scrapy_rep.rep.caching.cache_entry import CacheEntry, Outage, StoredResponse
@@ -70,15 +71,30 @@ class Lease:
 class Claim:
     """What is known of an origin, and the lease that was asked for.
 
-    No *lease*: somebody else is fetching, see :meth:`Store.wait_for_update`.
+    No *lease*: somebody else is fetching, see :meth:`CrawlStore.wait_for_update`.
     """
 
     entry: CacheEntry | None
     lease: Lease | None
 
 
-class Store(Protocol):
-    """CacheEntry by origin, and leases: one fetch at a time for each origin.
+async def pause(seconds: float) -> None:
+    """Wait, on whatever loop Scrapy runs on."""
+    # Here, so that stores can be used where there is no loop and no Scrapy.
+    from scrapy.utils.asyncio import call_later
+    from scrapy.utils.defer import maybe_deferred_to_future
+    from twisted.internet.defer import Deferred
+
+    over: Deferred[None] = Deferred()
+    timer = call_later(seconds, over.callback, None)
+    try:
+        await maybe_deferred_to_future(over)
+    finally:
+        timer.cancel()
+
+
+class CrawlStore(Protocol):
+    """Cache entries by origin, and leases: one fetch at a time for each origin.
 
     Forgets origins without news for :data:`KEPT_FOR` by itself. Any method may raise
     :exc:`StoreError`. Times are seconds.
@@ -97,29 +113,46 @@ class Store(Protocol):
         """Keep *entry*, and in the same step end *lease*.
 
         Whoever does not hold a lease (any more) does not end that of another,
-        and does not replace newer entry. CacheEntry that are too large are not kept.
+        and does not replace a newer entry. Entries that are too large are not kept.
         """
 
     async def release(self, lease: Lease) -> None:
         """End *lease*, if it is still held, without news."""
 
-    async def wait_for_update(self, origin: Origin, seconds: float) -> None:
+    async def has_lease(self, origin: Origin) -> bool:
+        """Whether somebody has a lease on *origin*."""
+
+    async def wait_for_update(
+        self,
+        origin: Origin,
+        seconds: float,
+        pause: Callable[[float], Awaitable[None]] = pause,
+    ) -> None:
         """Return when there may be news of *origin*, after *seconds* at most.
 
-        At once, if nobody is fetching it.
+        At once, if nobody is fetching it. *pause* waits for a number of seconds.
         """
-
-    async def delete(self, origin: Origin) -> bool:
-        """Forget *origin*; whether anything was known. Leases stay."""
-
-    async def clear(self) -> int:
-        """Forget all origins; how many that were. Leases stay."""
-
-    def origins(self) -> AsyncIterator[Origin]:
-        """Those of which something is known, in no order."""
+        delay = _FIRST_POLL
+        while seconds > 0 and await self.has_lease(origin):
+            await pause(min(delay, seconds))
+            seconds -= delay
+            delay = min(2 * delay, _LONGEST_POLL)
 
     async def close(self) -> None:
         """Let go of files and connections. The next use opens them again."""
+
+
+class Store(CrawlStore, Protocol):
+    """A store that can be listed and emptied, too. Leases stay."""
+
+    async def delete(self, origin: Origin) -> bool:
+        """Forget *origin*; whether anything was known."""
+
+    async def clear(self) -> int:
+        """Forget all origins; how many that were."""
+
+    def origins(self) -> AsyncIterator[Origin]:
+        """Those of which something is known, in no order."""
 
 
 def key_of(origin: Origin) -> str:
@@ -138,12 +171,8 @@ def origin_of(key: str) -> Origin | None:
 
 def time_of(entry: CacheEntry) -> float:
     """When there was news last: an answer, its confirmation, or another failure."""
-    times = []
-    if entry.copy is not None:
-        times.append(entry.copy.confirmed_at)
-    if entry.outage is not None:
-        times.append(entry.outage.last_at)
-    return max(times)
+    confirmed_at = entry.copy.confirmed_at if entry.copy else 0.0
+    return max(confirmed_at, entry.outage.last_at if entry.outage else 0.0)
 
 
 def lease_holds(taken: object, until: object, now: float) -> bool:
@@ -155,34 +184,6 @@ def lease_holds(taken: object, until: object, now: float) -> bool:
     if not isinstance(taken, float) or not isinstance(until, float):
         return False
     return taken - LEASE_CLOCK_SLACK <= now < until and until - taken <= MAX_LEASE
-
-
-async def pause(seconds: float) -> None:
-    """Wait, on whatever loop Scrapy runs on."""
-    # Here, so that stores can be used where there is no loop and no Scrapy.
-    from scrapy.utils.asyncio import call_later
-    from scrapy.utils.defer import maybe_deferred_to_future
-    from twisted.internet.defer import Deferred
-
-    over: Deferred[None] = Deferred()
-    timer = call_later(seconds, over.callback, None)
-    try:
-        await maybe_deferred_to_future(over)
-    finally:
-        timer.cancel()
-
-
-async def until_released(
-    is_leased: Callable[[], Awaitable[bool]],
-    seconds: float,
-    pause: Callable[[float], Awaitable[None]],
-) -> None:
-    """Wait until there is no lease, for *seconds* at most."""
-    delay = _FIRST_POLL
-    while seconds > 0 and await is_leased():
-        await pause(min(delay, seconds))
-        seconds -= delay
-        delay = min(2 * delay, _LONGEST_POLL)
 
 
 # -- entry to bytes ------------------------------------------------------------
@@ -205,25 +206,19 @@ def encode(entry: CacheEntry) -> bytes:
     if entry.earlier:
         head.append([len(each) for each in entry.earlier])
         bodies += b"".join(entry.earlier)
-    line = json.dumps(head, separators=(",", ":"), allow_nan=False).encode("ascii")
+    text = json.dumps(head, separators=(",", ":"), allow_nan=False, default=_as_json)
+    line = text.encode("ascii")
     if len(line) > _MAX_HEAD or len(bodies) > MAX_BODIES:
         raise ValueError(f"too large to be kept: {len(line)} + {len(bodies)} bytes")
     return _MAGIC + zlib.compress(b"%b\n%b" % (line, bodies), _LEVEL)
 
 
-def _fields(result: FetchResult) -> tuple[Any, ...]:
-    return (
-        result.url,
-        result.status,
-        len(result.body),
-        result.redirects,
-        None if result.failure is None else result.failure.name,
-        result.detail,
-        result.headers,
-        result.cut,
-        result.via,
-        result.user_agent,
-    )
+# A result is kept as the list of its fields; _result reads them.
+_fields = attrgetter(*(field.name for field in fields(FetchResult)))
+
+
+def _as_json(value: bytes | Failure) -> int | str:
+    return len(value) if isinstance(value, bytes) else value.name
 
 
 # -- bytes to entry ------------------------------------------------------------
@@ -235,46 +230,42 @@ def decode(origin: Origin, value: object) -> CacheEntry:
     Raises :exc:`UnreadableValue`, and nothing else, for anything else.
     """
     try:
-        return _decode(origin, value)
+        line, newline, bodies = _decompressed(value).partition(b"\n")
+        _check(bool(newline) and len(line) <= _MAX_HEAD, "no head")
+        about, copy, outage, *more = json.loads(line)
+        _check(about == key_of(origin), "about another origin")
+        _check(copy is not None or outage is not None, "no entry")
+        rest = io.BytesIO(bodies)
+        known = (
+            None if copy is None else _copy(copy, rest),
+            None if outage is None else _outage(outage, rest),
+        )
+        # Most entries have no earlier copies.
+        earlier = tuple([_body(size, rest) for size in (more[0] if more else ())])
+        entry = CacheEntry(origin, *known, earlier)
+        _check(not rest.read(1), "more than the bodies")
+        return entry
     except UnreadableValue:
         raise
     except (ArithmeticError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise UnreadableValue(f"{type(error).__name__} in a kept value") from None
 
 
-def _decode(origin: Origin, value: object) -> CacheEntry:
-    line, newline, bodies = _decompressed(value).partition(b"\n")
-    if not newline or len(line) > _MAX_HEAD:
-        _refuse("no head")
-    about, copy, outage, *more = json.loads(line)
-    if about != key_of(origin):
-        _refuse("about another origin")
-    if copy is None and outage is None:
-        _refuse("no entry")
-    rest = io.BytesIO(bodies)
-    known = (
-        None if copy is None else _copy(copy, rest),
-        None if outage is None else _outage(outage, rest),
-    )
-    # Most entries have no earlier copies.
-    earlier = tuple([_body(size, rest) for size in (more[0] if more else ())])
-    entry = CacheEntry(origin, *known, earlier)
-    if rest.read(1):
-        _refuse("more than the bodies")
-    return entry
+def _check(holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise UnreadableValue(otherwise)
 
 
 def _decompressed(value: object) -> bytes:
     if not isinstance(value, bytes) or not value.startswith(_MAGIC):
-        _refuse("not a value of this version")
+        raise UnreadableValue("not a value of this version")
     decompressor = zlib.decompressobj()
     try:
         # No more than fits: a few kilobytes can stand for gigabytes.
         content = decompressor.decompress(value[len(_MAGIC) :], _MAX_HEAD + 1 + MAX_BODIES)
     except zlib.error:
-        _refuse("damaged")
-    if not decompressor.eof or decompressor.unused_data:
-        _refuse("cut, or too large")
+        raise UnreadableValue("damaged") from None
+    _check(decompressor.eof and not decompressor.unused_data, "cut, or too large")
     return content
 
 
@@ -285,8 +276,7 @@ def _copy(fields: list[Any], bodies: io.BytesIO) -> StoredResponse:
 
 def _outage(fields: list[Any], bodies: io.BytesIO) -> Outage:
     *result, since, last_at, attempts = fields
-    if attempts == 0:
-        _refuse("no attempt")
+    _check(attempts != 0, "no attempt")
     return Outage(_result(result, bodies), _time(since), _time(last_at), _count(attempts))
 
 
@@ -308,8 +298,7 @@ def _result(fields: list[Any], bodies: io.BytesIO) -> FetchResult:
 
 def _body(size: object, bodies: io.BytesIO) -> bytes:
     body = bodies.read(_count(size, MAX_BODIES))
-    if len(body) != size:
-        _refuse("a body is missing")
+    _check(len(body) == size, "a body is missing")
     return body
 
 
@@ -325,23 +314,18 @@ def _detail(text: str) -> str:
 def _is(value: object, kind: type[_T]) -> _T:
     # Not isinstance(): true is not a number.
     if type(value) is not kind:
-        _refuse(f"not of type {kind.__name__}")
+        raise UnreadableValue(f"not of type {kind.__name__}")
     return value
 
 
 def _count(value: object, at_most: int = _MAX_COUNT) -> int:
-    if not 0 <= (count := _is(value, int)) <= at_most:
-        _refuse("not a count")
+    count = _is(value, int)
+    _check(0 <= count <= at_most, "not a count")
     return count
 
 
 def _time(value: object) -> float:
     time = float(value if type(value) is int else _is(value, float))
     # Not true of NaN, either.
-    if not 0 <= time <= _MAX_TIME:
-        _refuse("not a time")
+    _check(0 <= time <= _MAX_TIME, "not a time")
     return time
-
-
-def _refuse(why: str) -> NoReturn:
-    raise UnreadableValue(why)

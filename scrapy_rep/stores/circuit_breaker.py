@@ -7,7 +7,7 @@ from __future__ import annotations
 import logging
 import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar
 
 from twisted.internet.defer import CancelledError
@@ -16,7 +16,7 @@ from scrapy_rep.rep.caching.cache_entry import CacheEntry
 from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.text import printable
 
-from .base import Claim, Lease, Store, StoreError
+from .base import Claim, CrawlStore, Lease, StoreError
 
 if TYPE_CHECKING:
     from scrapy import Spider
@@ -29,8 +29,8 @@ _T = TypeVar("_T")
 RETRY_AFTER = 30.0
 
 
-class CircuitBreaker:
-    """The store that *open_store* makes when it is first used; a :class:`~.base.Store`.
+class CircuitBreaker(CrawlStore):
+    """The store that *open_store* makes when it is first used.
 
     Raises nothing. When the store fails, or cannot be made, it is left alone for
     *retry_after* seconds and then tried again; 0 for a store that fails at once for
@@ -41,7 +41,7 @@ class CircuitBreaker:
 
     def __init__(
         self,
-        open_store: Callable[[], Store],
+        open_store: Callable[[], CrawlStore],
         clock: Callable[[], float] = time.time,
         spider: Spider | None = None,
         retry_after: float = RETRY_AFTER,
@@ -50,7 +50,7 @@ class CircuitBreaker:
         self._clock = clock
         self._spider = spider
         self._retry_after = retry_after
-        self._store: Store | None = None
+        self._store: CrawlStore | None = None
         #: When it failed last; ``None`` while it works.
         self._failed_at: float | None = None
 
@@ -73,24 +73,8 @@ class CircuitBreaker:
     async def release(self, lease: Lease) -> None:
         await self._guard(lambda store: store.release(lease), None)
 
-    async def wait_for_update(self, origin: Origin, seconds: float) -> None:
-        await self._guard(lambda store: store.wait_for_update(origin, seconds), None)
-
-    async def delete(self, origin: Origin) -> bool:
-        return await self._guard(lambda store: store.delete(origin), False)
-
-    async def clear(self) -> int:
-        return await self._guard(lambda store: store.clear(), 0)
-
-    async def origins(self) -> AsyncIterator[Origin]:
-        store = self._usable()
-        if store is None:
-            return
-        try:
-            async for origin in store.origins():
-                yield origin
-        except Exception as error:
-            self._failed(error)
+    async def has_lease(self, origin: Origin) -> bool:
+        return await self._guard(lambda store: store.has_lease(origin), False)
 
     async def close(self) -> None:
         # Also one that does not work: it may hold on to something.
@@ -100,13 +84,17 @@ class CircuitBreaker:
             except Exception as error:
                 self._failed(error)
 
-    async def _guard(self, use: Callable[[Store], Awaitable[_T]], otherwise: _T) -> _T:
+    async def _guard(self, use: Callable[[CrawlStore], Awaitable[_T]], otherwise: _T) -> _T:
         """What *use* makes of the store, or *otherwise* where there is none that works."""
-        store = self._usable()
-        if store is None:
+        # A clock that was set back must not make the wait any longer.
+        if self._failed_at is not None and (
+            0 <= self._clock() - self._failed_at < self._retry_after
+        ):
             return otherwise
         try:
-            result = await use(store)
+            if self._store is None:
+                self._store = self._open_store()
+            result = await use(self._store)
         except CancelledError:
             # Of whoever waited, and nothing that the store can help. An Exception,
             # to Twisted; asyncio's is none.
@@ -114,41 +102,24 @@ class CircuitBreaker:
         except Exception as error:
             self._failed(error)
             return otherwise
-        self._worked()
+        if self._failed_at is not None:
+            self._failed_at = None
+            logger.info("The robots.txt store works again", extra={"spider": self._spider})
         return result
-
-    def _usable(self) -> Store | None:
-        # A clock that was set back must not make the wait any longer.
-        if self._failed_at is not None and (
-            0 <= self._clock() - self._failed_at < self._retry_after
-        ):
-            return None
-        if self._store is None:
-            try:
-                self._store = self._open_store()
-            except Exception as error:
-                self._failed(error)
-        return self._store
 
     def _failed(self, error: Exception) -> None:
         if self._failed_at is None:
             # The user can mend a StoreError. Anything else is a bug.
             known = isinstance(error, StoreError)
-            said = str(error) if known else printable(f"{type(error).__name__}: {error}")
+            every = f"every {self._retry_after:g} s" if self._retry_after else "in the background"
             logger.warning(
                 "Cannot use the robots.txt store: %(error)s. The crawl continues with the "
                 "policies in memory, and tries the store again %(when)s.",
-                {"error": said, "when": self._when},
+                {
+                    "error": error if known else printable(f"{type(error).__name__}: {error}"),
+                    "when": every,
+                },
                 exc_info=None if known or isinstance(error, OSError) else error,
                 extra={"spider": self._spider},
             )
         self._failed_at = self._clock()
-
-    @property
-    def _when(self) -> str:
-        return f"every {self._retry_after:g} s" if self._retry_after else "in the background"
-
-    def _worked(self) -> None:
-        if self._failed_at is not None:
-            self._failed_at = None
-            logger.info("The robots.txt store works again", extra={"spider": self._spider})

@@ -10,7 +10,7 @@ from __future__ import annotations
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 
 from scrapy_rep.rep.caching.cache_entry import CacheEntry
 from scrapy_rep.rep.parsing.urls import Origin
@@ -19,31 +19,23 @@ from .base import (
     MAX_LEASE,
     Claim,
     Lease,
+    Store,
     decode,
     encode,
     lease_holds,
-    pause,
     time_of,
-    until_released,
 )
 
 
-class MemoryStore:
+class MemoryStore(Store):
     """CacheEntry of at most *max_origins* origins; those not used for longest go first.
 
-    *clock* gives seconds since the epoch; *pause* waits for a number of seconds.
-    A :class:`~.base.Store`. Raises nothing.
+    *clock* gives seconds since the epoch. Raises nothing.
     """
 
-    def __init__(
-        self,
-        max_origins: int,
-        clock: Callable[[], float] = time.time,
-        pause: Callable[[float], Awaitable[None]] = pause,
-    ) -> None:
+    def __init__(self, max_origins: int, clock: Callable[[], float] = time.time) -> None:
         self._max_origins = max_origins
         self._clock = clock
-        self._pause = pause
         self._values: OrderedDict[Origin, bytes] = OrderedDict()
         #: Each lease, and when it was taken.
         self._leases: dict[Origin, tuple[Lease, float]] = {}
@@ -78,11 +70,8 @@ class MemoryStore:
     async def release(self, lease: Lease) -> None:
         self._end(lease)
 
-    async def wait_for_update(self, origin: Origin, seconds: float) -> None:
-        async def is_leased() -> bool:
-            return self._leased(origin)
-
-        await until_released(is_leased, seconds, self._pause)
+    async def has_lease(self, origin: Origin) -> bool:
+        return self._leased(origin)
 
     async def delete(self, origin: Origin) -> bool:
         return self._values.pop(origin, None) is not None

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from scrapy_rep.exceptions import ConfigurationError
 
-from .base import Store
+from .base import CrawlStore, Store
 
 if TYPE_CHECKING:
     from scrapy import Spider
@@ -28,9 +28,6 @@ _ACCEPTED = (
     "redis://host:port/db, rediss://…, unix:///path, redis+sentinel://host,host/service/db, "
     "redis+cluster://host,host"
 )
-# Within the data directory of a project.
-_DIRECTORY = "rep"
-_FILE = "robots.sqlite"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +53,7 @@ class StoreSpec:
             return self.path.absolute()
         from scrapy.utils.project import data_path
 
-        return Path(data_path(_DIRECTORY)).absolute() / _FILE
+        return Path(data_path("rep")).absolute() / "robots.sqlite"
 
     def place(self) -> str | None:
         """Where the store is, for people; ``None`` for one in memory.
@@ -64,7 +61,7 @@ class StoreSpec:
         Raises what :meth:`file` raises.
         """
         if self.redis is not None:
-            return str(self.redis)
+            return self.redis.name
         file = self.file()
         return None if file is None else str(file)
 
@@ -81,26 +78,24 @@ def parse_spec(value: object) -> StoreSpec:
         return StoreSpec(in_memory=True)
     if value == "sqlite":
         return StoreSpec(in_memory=False)
-    if isinstance(value, str) and value.startswith(("redis", "unix://")):
-        return StoreSpec(in_memory=False, redis=_redis_url(value))
-    if not isinstance(value, str) or not value.startswith(_SQLITE_URL):
+    if not isinstance(value, str):
+        raise ValueError(_ACCEPTED)
+    if value.startswith(("redis", "unix://")):
+        try:
+            from .redis_url import parse_url
+
+            return StoreSpec(in_memory=False, redis=parse_url(value))
+        except ImportError:
+            raise ValueError("the package redis is missing: pip install redis") from None
+        except ValueError as error:
+            raise ValueError(f"{error}; {_ACCEPTED}") from None
+    if not value.startswith(_SQLITE_URL):
         raise ValueError(_ACCEPTED)
     path = value[len(_SQLITE_URL) :]
     # SQLite's own name for a database in memory is not a file, either.
     if not path or path.endswith(("/", "\\")) or path == ":memory:" or "\0" in path:
-        raise ValueError(f"names no file; {_ACCEPTED}")
+        raise ValueError(f"is not the path of a file; {_ACCEPTED}")
     return StoreSpec(in_memory=False, path=Path(path))
-
-
-def _redis_url(value: str) -> RedisUrl:
-    try:
-        from .redis_url import parse_url
-    except ImportError:
-        raise ValueError("the package redis is missing: pip install redis") from None
-    try:
-        return parse_url(value)
-    except ValueError as error:
-        raise ValueError(f"{error}; {_ACCEPTED}") from None
 
 
 def open_store(
@@ -134,7 +129,7 @@ def open_store_with_breaker(
     max_origins: int,
     clock: Callable[[], float] = time.time,
     spider: Spider | None = None,
-) -> Store:
+) -> CrawlStore:
     """The store of *spec* for a crawl: it raises nothing, and is opened when first used.
 
     Parameters as those of :func:`open_store`; *spider* is for the log. Raises
@@ -146,13 +141,9 @@ def open_store_with_breaker(
     _check_file(spec)
     from .circuit_breaker import RETRY_AFTER, CircuitBreaker
 
-    return CircuitBreaker(
-        lambda: open_store(spec, max_origins, clock),
-        clock,
-        spider,
-        # What is in Redis sees to its connection by itself.
-        retry_after=RETRY_AFTER if spec.redis is None else 0.0,
-    )
+    # What is in Redis sees to its connection by itself.
+    retry_after = RETRY_AFTER if spec.redis is None else 0.0
+    return CircuitBreaker(lambda: open_store(spec, max_origins, clock), clock, spider, retry_after)
 
 
 def _check_file(spec: StoreSpec) -> None:

@@ -10,7 +10,7 @@ key, after the prefix
 ``entry:{ORIGIN}``       when there was news last (ms since the epoch), a space, and the entry
                          as :func:`.base.encode` has it; forgotten after
                          :data:`.base.KEPT_FOR`
-``lease:{ORIGIN}``       when it was taken and until when it lasts (ms), and its token
+``lease:{ORIGIN}``       until when it lasts (ms), and its token
 =======================  ==================================================================
 
 In a Redis Cluster, keys with the same text in braces are on the same server, as a script
@@ -28,12 +28,9 @@ import logging
 import re
 import secrets
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
-
-from redis.asyncio.cluster import RedisCluster
 
 from scrapy_rep.rep.caching.cache_entry import CacheEntry
 from scrapy_rep.rep.parsing.urls import Origin
@@ -45,14 +42,13 @@ from .base import (
     MAX_LEASE,
     Claim,
     Lease,
+    Store,
     UnreadableValue,
     decode,
     encode,
     key_of,
     origin_of,
-    pause,
     time_of,
-    until_released,
 )
 from .redis_client import SERVER_TIME, TEXT, RedisClient, milliseconds
 from .redis_url import RedisUrl
@@ -67,22 +63,23 @@ LEASE_KEPT_FOR = 6.0
 
 # Seconds that a worker's clock may be off before times are translated.
 _CLOCK_TOLERANCE = 1.0
-# Keys that a SCAN looks at.
+# Keys that are looked at, or deleted, in one piece.
 _PAGE = 1000
+# Seconds that it may take to find all keys.
+_SCAN_LIMIT = 60.0
 
 _LEASES = f"""
--- Who holds a lease, and until when; what base.lease_holds says is in force.
+-- Who holds a lease. None ends later than it could if it were taken now, unless the clock
+-- has been set back since.
 local function holder(key, time)
-  local taken, till, token = string.match(text(key, 100) or '', '^(%d+) (%d+) (%x+)$')
-  taken, till = tonumber(taken), tonumber(till)
-  if taken and taken - {LEASE_CLOCK_SLACK * 1000:.0f} <= time and time < till
-    and till - taken <= {MAX_LEASE * 1000:.0f} then return token, taken end
+  local till, token = string.match(text(key, 100) or '', '^(%d+) (%x+)$')
+  till = tonumber(till)
+  if till and time < till and till - time <= kept + {LEASE_CLOCK_SLACK * 1000:.0f} then
+    return token
+  end
 end
-local function token(key)
-  return string.match(text(key, 100) or '', ' (%x+)$')
-end
-local function lease(key, taken, till, token, ms)
-  redis.call('SET', key, string.format('%.0f %.0f %s', taken, till, token), 'PX', ms)
+local function lease(key, time, token, ms)
+  redis.call('SET', key, string.format('%.0f %s', time + ms, token), 'PX', ms)
 end
 """
 
@@ -94,23 +91,19 @@ _CLAIM = f"""
 local time = now()
 local held = holder(KEYS[2], time)
 local granted = not held or held == ARGV[1]
-if granted then lease(KEYS[2], time, time + ARGV[2], ARGV[1], ARGV[2]) end
+if granted then lease(KEYS[2], time, ARGV[1], ARGV[2]) end
 return {{time, text(KEYS[1], {MAX_VALUE}), granted and 1 or 0}}
 """
 _RENEW = """
 local time = now()
-local held, taken = holder(KEYS[1], time)
-if held == ARGV[1] then
-  local till = math.min(time + ARGV[2], taken + ARGV[3])
-  if till > time then lease(KEYS[1], taken, till, held, till - time) end
-end
+if holder(KEYS[1], time) == ARGV[1] then lease(KEYS[1], time, ARGV[1], ARGV[2]) end
 return {time}
 """
 # Entries from the future are from before the clock was set back. Where there is no
 # room for new ones, the lease ends all the same.
 _WRITE = """
 local time, seen = now(), tonumber(ARGV[2])
-local held = ARGV[1] ~= '' and token(KEYS[2]) == ARGV[1]
+local held = holder(KEYS[2], time) == ARGV[1]
 local head = redis.pcall('GETRANGE', KEYS[1], 0, 30)
 local known = type(head) == 'string' and tonumber(string.match(head, '^(%d+) '))
 local done = {time}
@@ -122,38 +115,37 @@ if held then redis.call('DEL', KEYS[2]) end
 return done
 """
 _RELEASE = """
-if token(KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end
-return {now()}
+local time = now()
+if holder(KEYS[1], time) == ARGV[1] then redis.call('DEL', KEYS[1]) end
+return {time}
 """
 _HELD = "local time = now() return {time, holder(KEYS[1], time) and 1 or 0}"
 
 
-class RedisStore:
-    """CacheEntry and leases in the Redis of *url*; a :class:`~.base.Store`.
+class RedisStore(Store):
+    """Cache entries and leases in the Redis of *url*.
 
-    *clock* gives seconds since the epoch, *pause* waits for a number of seconds,
-    *server_time* is Lua for the time by which leases end, which they do *lease_kept_for*
-    seconds after this process was heard of last.
-    Nothing is connected before it is used. All methods raise
-    :exc:`~.base.StoreError`, and may be tried again after that.
+    *clock* gives seconds since the epoch. *server_time* is Lua for the time by which leases
+    end, which they do *lease_kept_for* seconds after this process was heard of last. Nothing is
+    connected before it is used. All methods raise :exc:`~.base.StoreError`, and may be tried
+    again after that.
     """
 
     def __init__(
         self,
         url: RedisUrl,
         clock: Callable[[], float] = time.time,
-        pause: Callable[[float], Awaitable[None]] = pause,
         server_time: str = SERVER_TIME,
         lease_kept_for: float = LEASE_KEPT_FOR,
     ) -> None:
         self._prefix = url.prefix
         self._clock = clock
-        self._pause = pause
-        self._lua = server_time + TEXT + _LEASES
+        kept = f"local kept = {milliseconds(lease_kept_for)}\n"
+        self._lua = server_time + TEXT + kept + _LEASES
         self._lease_kept_for = lease_kept_for
-        self._client = RedisClient(url, self._greet, self._renew, clock)
-        #: The leases that this process holds, and how many seconds each lasts at most.
-        self._leases: dict[str, tuple[Lease, float]] = {}
+        self._client = RedisClient(url, self._greet, clock)
+        #: The leases that this process holds, by token.
+        self._leases: dict[str, Lease] = {}
         self._mentioned_unreadable = False
 
     async def read(self, origin: Origin) -> CacheEntry | None:
@@ -161,13 +153,12 @@ class RedisStore:
         return self._decoded(origin, value)
 
     async def claim(self, origin: Origin, seconds: float) -> Claim:
-        seconds = min(seconds, MAX_LEASE)
-        lease = Lease(origin, secrets.token_hex(8), self._clock() + seconds)
+        until = self._clock() + min(seconds, MAX_LEASE)
+        lease = Lease(origin, secrets.token_hex(8), until)
         keys = [self._key("entry", origin), self._key("lease", origin)]
-        at_first = milliseconds(min(seconds, self._lease_kept_for))
-        value, granted = await self._script(_CLAIM, keys, lease.token, at_first)
+        value, granted = await self._script(_CLAIM, keys, lease.token, self._left(lease))
         if granted:
-            self._leases[lease.token] = lease, seconds
+            self._leases[lease.token] = lease
         return Claim(self._decoded(origin, value), lease if granted else None)
 
     async def write(self, entry: CacheEntry, lease: Lease | None = None) -> None:
@@ -193,32 +184,24 @@ class RedisStore:
         self._leases.pop(lease.token, None)
         await self._script(_RELEASE, [self._key("lease", lease.origin)], lease.token)
 
-    async def wait_for_update(self, origin: Origin, seconds: float) -> None:
-        async def is_leased() -> bool:
-            (held,) = await self._script(_HELD, [self._key("lease", origin)])
-            return bool(held)
-
-        await until_released(is_leased, seconds, self._pause)
+    async def has_lease(self, origin: Origin) -> bool:
+        (held,) = await self._script(_HELD, [self._key("lease", origin)])
+        return bool(held)
 
     async def delete(self, origin: Origin) -> bool:
-        keys = [self._key("entry", origin)]
-        return await self._client.run(partial(_unlink, keys=keys)) > 0
+        return await self._unlink([self._key("entry", origin)]) > 0
 
     async def clear(self) -> int:
-        pages = [keys async for keys in self._pages()]
-        return sum([await self._client.run(partial(_unlink, keys=keys)) for keys in pages])
+        keys = await self._keys()
+        pages = range(0, len(keys), _PAGE)
+        return sum([await self._unlink(keys[start : start + _PAGE]) for start in pages])
 
     async def origins(self) -> AsyncIterator[Origin]:
         start = len(self._prefix + "entry:{")
-        told: set[str] = set()
-        async for keys in self._pages():
-            for key in keys:
-                name = key.decode("ascii", "replace")[start:-1]
-                origin = origin_of(name)
-                # A key may be found more than once.
-                if origin is not None and name not in told:
-                    told.add(name)
-                    yield origin
+        for key in await self._keys():
+            origin = origin_of(key.decode("ascii", "replace")[start:-1])
+            if origin is not None:
+                yield origin
 
     async def close(self) -> None:
         await self._client.close()
@@ -238,30 +221,34 @@ class RedisStore:
         # What is off by less is mostly the way to Redis and back.
         return ahead if abs(ahead) > _CLOCK_TOLERANCE else 0.0
 
+    def _left(self, lease: Lease) -> int:
+        """Milliseconds for which Redis may keep *lease* from now on."""
+        return milliseconds(min(lease.until - self._clock(), self._lease_kept_for))
+
     async def _greet(self, redis: Any) -> None:
-        """Find out what time it is in Redis, and if it can be written to."""
+        """Find out what time it is in Redis, and if it can be written to; renew the leases."""
         await self._client.evaluate(redis, self._lua + _HELLO, [f"{self._prefix}hello"])
-
-    async def _renew(self, redis: Any) -> None:
-        """Keep the leases whose fetches are under way."""
-        for token, (lease, seconds) in list(self._leases.items()):
-            if lease.until <= self._clock():
+        for token, lease in list(self._leases.items()):
+            left = self._left(lease)
+            if left > 0:
+                keys = [self._key("lease", lease.origin)]
+                await self._client.evaluate(redis, self._lua + _RENEW, keys, token, left)
+            else:
                 self._leases.pop(token, None)
-                continue
-            times = milliseconds(self._lease_kept_for), milliseconds(seconds)
-            key = self._key("lease", lease.origin)
-            await self._client.evaluate(redis, self._lua + _RENEW, [key], token, *times)
 
-    async def _pages(self) -> AsyncIterator[list[bytes]]:
-        """The keys of all entries, page by page."""
+    async def _keys(self) -> list[bytes]:
+        """The keys of all entries."""
         pattern = re.sub(r"([\\*?\[\]])", r"\\\1", self._prefix + "entry:{") + "*"
-        for node in await self._client.run(_primaries):
-            cursor = -1
-            while cursor != 0:
-                scan = partial(_scan, node=node, cursor=max(cursor, 0), pattern=pattern)
-                cursor, keys = await self._client.run(scan)
-                if keys:
-                    yield keys
+
+        async def scan(redis: Any) -> set[bytes]:
+            # A key may be found more than once.
+            return {key async for key in redis.scan_iter(pattern, _PAGE)}
+
+        return list(await self._client.run(scan, _SCAN_LIMIT))
+
+    async def _unlink(self, keys: Sequence[str | bytes]) -> int:
+        """Forget *keys*; how many of them there were."""
+        return int(await self._client.run(lambda redis: redis.unlink(*keys)))
 
     def _decoded(self, origin: Origin, value: bytes | None) -> CacheEntry | None:
         if value == b"":
@@ -283,24 +270,6 @@ class RedisStore:
                     {"origin": printable(str(origin)), "prefix": self._prefix, "error": error},
                 )
         return None
-
-
-async def _unlink(redis: Any, keys: Sequence[str | bytes]) -> int:
-    """Forget *keys*; how many of them there were."""
-    return int(await redis.unlink(*keys))
-
-
-async def _primaries(redis: Any) -> list[Any]:
-    """The servers of a cluster that have the data; ``None`` for the one where there is none."""
-    return list(redis.get_primaries()) if isinstance(redis, RedisCluster) else [None]
-
-
-async def _scan(redis: Any, node: Any, cursor: int, pattern: str) -> tuple[int, list[bytes]]:
-    """Where to go on, and the keys that were found."""
-    where = {} if node is None else {"target_nodes": node}
-    found, keys = await redis.scan(cursor, match=pattern, count=_PAGE, **where)
-    # In a cluster, the cursor of each server.
-    return (found if node is None else found[node.name]), keys
 
 
 def _shifted(entry: CacheEntry, seconds: float) -> CacheEntry:

@@ -10,15 +10,16 @@ runs on another reactor, the client has a thread with an event loop of its own.
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
+import traceback
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
-from functools import partial
 from hashlib import sha1
 from typing import Any, TypeVar
 
-from redis.exceptions import NoScriptError, RedisError
-from twisted.internet.defer import Deferred
+from redis.exceptions import NoScriptError
+from twisted.internet.defer import Deferred, maybeDeferred
 
 from scrapy_rep.rep.text import printable
 
@@ -44,9 +45,6 @@ local function text(key, limit)
 end
 """
 
-#: What redis-py and the operating system raise.
-_TROUBLE = (RedisError, OSError, asyncio.TimeoutError, TimeoutError)
-
 # Operations at the same time, and so connections.
 _AT_ONCE = 8
 # Seconds to the first attempt to connect again; it doubles, up to the last one.
@@ -56,14 +54,14 @@ _LONGEST_DELAY = 5.0
 _WELL = 30.0
 # A new connection takes several round trips.
 _CONNECTING = 4
+# Seconds between two greetings while Redis works.
+_GREET_EVERY = 2.0
 # Into how many pieces a time limit is cut.
 _PIECES = 5
+# How much worse an answer may be than the best one, to say more of Redis' clock: so many
+# seconds for each second between them.
+_DRIFT = 0.001
 
-_PASSWORD = "look at the user name and the password in REP_STORE"
-_IS_CLUSTER = "this is a Redis Cluster: write redis+cluster://host:port for redis://…"
-_IS_NO_CLUSTER = "this is not a Redis Cluster: write redis:// for redis+cluster://"
-_IS_PLAIN = "this port does not speak TLS: write redis:// for rediss://"
-_RIGHTS = "give this user of Redis the rights that docs/stores.rst lists"
 # What a person can do, by what is part of the error: the class that redis-py makes of a code,
 # or the words of Redis 6, Redis 7 or Valkey.
 _ADVICE = {
@@ -74,27 +72,19 @@ _ADVICE = {
     "NOREPLICAS": "Redis does not write while so few replicas are connected",
     "without any password": "remove the password from REP_STORE: Redis has none",
     "uthentication required": "add the password to REP_STORE: redis://:password@host",
-    "username-password": _PASSWORD,
-    "invalid password": _PASSWORD,
-    "o permission": _RIGHTS,
-    "user executing the script": _RIGHTS,
+    "username-password|invalid password": "look at the user name and the password in REP_STORE",
+    "o permission|user executing the script": "give this user of Redis the rights that "
+    "docs/stores.rst lists",
     "CERTIFICATE_VERIFY_FAILED": "name the file of the authority that signed the certificate: "
     "rediss://…?ssl_ca_certs=/path, and the host as in the certificate",
-    "WRONG_VERSION_NUMBER": _IS_PLAIN,
-    "record layer failure": _IS_PLAIN,
-    "MovedError": _IS_CLUSTER,
-    "MOVED ": _IS_CLUSTER,
-    "cluster mode": _IS_CLUSTER,
+    "WRONG_VERSION_NUMBER|record layer failure": "this port does not speak TLS: write redis:// "
+    "for rediss://",
+    "MovedError|MOVED |cluster mode": "this is a Redis Cluster: write redis+cluster://host:port "
+    "for redis://…",
     "ClusterDownError": "the Redis Cluster does not serve all keys: see CLUSTER INFO",
-    "Cluster mode is not enabled": _IS_NO_CLUSTER,
-    "cluster support disabled": _IS_NO_CLUSTER,
+    "Cluster mode is not enabled|cluster support disabled": "this is not a Redis Cluster: write "
+    "redis:// for redis+cluster://",
 }
-
-# Seconds between two beats.
-_BEAT_EVERY = 2.0
-# How much worse an answer may be than the best one, to say more of Redis' clock: so many
-# seconds for each second between them.
-_DRIFT = 0.001
 
 _Operation = Callable[[Any], Awaitable[_T]]
 
@@ -107,31 +97,33 @@ def milliseconds(seconds: float) -> int:
 class RedisClient:
     """Runs operations on the Redis of *url*; each within its time limit.
 
-    When one fails, all fail at once, without being tried, until *greet* has worked in the
-    background. So nobody waits for a Redis that is known to be gone. While it works, *beat* is
-    done every two seconds. *clock* gives seconds. All methods raise
-    :exc:`~.base.StoreError` alone.
+    *greet* is an operation that works where all others do. It is done first and every two
+    seconds. When any operation fails, all fail at once, without being tried, until *greet* has
+    worked in the background. So nobody waits for a Redis that is known to be gone. *clock* gives
+    seconds. All methods raise :exc:`~.base.StoreError` alone.
     """
 
     def __init__(
-        self,
-        url: RedisUrl,
-        greet: _Operation[object],
-        beat: _Operation[object],
-        clock: Callable[[], float],
+        self, url: RedisUrl, greet: _Operation[object], clock: Callable[[], float]
     ) -> None:
+        self._url = url
+        self._greet = greet
         self._clock = clock
-        self._connect = partial(_Connection, url, greet, beat)
-        self._connection: _Connection | None = None
-        self._thread: _Thread | None = None
+        #: The client of redis-py; ``None`` while this one is closed.
+        self._redis: Any = None
         #: What Redis' clock is ahead of ours, in seconds.
         self.ahead = 0.0
         self._error = float("inf")
         self._noted_at = 0.0
 
-    async def run(self, operation: _Operation[_T]) -> _T:
-        """What *operation* gets from Redis; it may be done twice."""
-        return await self._there(lambda connection: connection.run(operation))
+    @property
+    def is_open(self) -> bool:
+        """Whether it has been used, and not been closed since."""
+        return self._redis is not None
+
+    async def run(self, operation: _Operation[_T], limit: float | None = None) -> _T:
+        """What *operation* gets from Redis within *limit* seconds; it may be done twice."""
+        return await self._there(self._run(operation, limit or self._url.timeout))
 
     async def script(self, lua: str, keys: list[str], *arguments: str | bytes | int) -> list[Any]:
         """What *lua* returns, which Redis does in one piece: the time first, which is noted."""
@@ -152,29 +144,15 @@ class RedisClient:
 
     async def ready(self) -> None:
         """Wait until the first connection is made and *greet* has worked."""
-        await self._there(lambda connection: connection.ready())
-
-    @property
-    def is_open(self) -> bool:
-        """Whether it has been used, and not been closed since."""
-        return self._connection is not None
+        await self._there(self._ready())
 
     async def close(self) -> None:
         """Close all connections. The next use opens them again."""
-        if self._connection is not None:
-            await self._there(lambda connection: connection.close())
-            self._connection = None
-        if self._thread is not None:
-            self._thread.stop()
-            self._thread = None
-
-    async def _there(self, work: Callable[[_Connection], Coroutine[Any, Any, _T]]) -> _T:
-        """What *work* returns, which is run on the client's event loop."""
-        if self._connection is None:
-            self._thread = None if _in_asyncio() else _Thread()
-            self._connection = self._connect()
-        doing = work(self._connection)
-        return await (doing if self._thread is None else self._thread.run(doing))
+        if self.is_open:
+            await self._there(self._close())
+            self._redis = None
+            if self._thread is not None:
+                self._thread.stop()
 
     def _note_time(self, now: float, before: float, after: float) -> None:
         """It was *now* in Redis, some time between *before* and *after* here."""
@@ -182,6 +160,86 @@ class RedisClient:
         if 0 <= error <= self._error + abs(after - self._noted_at) * _DRIFT:
             self.ahead = now - (before + after) / 2
             self._error, self._noted_at = error, after
+
+    async def _there(self, work: Coroutine[Any, Any, _T]) -> _T:
+        """What *work* returns, which is run on the event loop of the connections."""
+        if not self.is_open:
+            self._redis = self._url.client()
+            self._thread = None if _in_asyncio() else _Thread()
+            #: Why no operation is tried now; empty if they are.
+            self._trouble = self._said(TimeoutError("no connection so far"))
+            self._places = asyncio.Semaphore(_AT_ONCE)
+            #: The first attempt to connect is over; an operation has failed since the last one.
+            self._settled, self._failed = asyncio.Event(), asyncio.Event()
+            self._staying: asyncio.Task[None] | None = None
+        return await (work if self._thread is None else self._thread.run(work))
+
+    # -- on the event loop of the connections -----------------------------------------
+
+    async def _run(self, operation: _Operation[_T], limit: float) -> _T:
+        # Waiting for a place is no fault of Redis'.
+        async with self._places:
+            await self._ready()
+            return await self._attempt(operation, limit)
+
+    async def _ready(self) -> None:
+        """Wait for the first attempt to connect, and only for that."""
+        if self._staying is None:
+            self._staying = asyncio.get_running_loop().create_task(self._stay_connected())
+        if not self._settled.is_set():
+            with suppress(TimeoutError):
+                await _within(self._settled.wait(), self._url.timeout)
+        if self._trouble:
+            # A new one each time: one that is raised again grows.
+            raise StoreError(self._trouble)
+
+    async def _attempt(self, operation: _Operation[_T], limit: float) -> _T:
+        try:
+            return await _within(operation(self._redis), limit)
+        except Exception as error:
+            self._trouble = self._said(error)
+            self._failed.set()
+            raise StoreError(self._trouble) from error
+
+    async def _stay_connected(self) -> None:
+        """Greet Redis, and again after a failure: after longer and longer pauses."""
+        delay = _FIRST_DELAY
+        loop = asyncio.get_running_loop()
+        while True:
+            self._failed.clear()
+            with suppress(StoreError):
+                await self._attempt(self._greet, _CONNECTING * self._url.timeout)
+                self._trouble = ""
+            self._settled.set()
+            began = loop.time()
+            while not self._trouble:
+                with suppress(TimeoutError):
+                    await _within(self._failed.wait(), _GREET_EVERY)
+                with suppress(StoreError):
+                    await self._run(self._greet, self._url.timeout)
+            if loop.time() - began > _WELL:
+                delay = _FIRST_DELAY
+            await self._hang_up()
+            await asyncio.sleep(delay)
+            delay = min(2 * delay, _LONGEST_DELAY)
+
+    async def _close(self) -> None:
+        if self._staying is not None:
+            self._staying.cancel()
+            await asyncio.wait({self._staying})
+        await self._hang_up()
+
+    async def _hang_up(self) -> None:
+        with suppress(Exception):
+            await _within(self._redis.aclose(), self._url.timeout)
+
+    def _said(self, error: Exception) -> str:
+        """What Redis has said, and what to do about it."""
+        # redis-py does not always say why it could not connect: the causes do.
+        all_said = "".join(traceback.format_exception(error, limit=0))
+        advice = [_ADVICE[words] for words in _ADVICE if re.search(words, all_said)]
+        said = str(error) or type(error).__name__
+        return ": ".join(map(printable, [self._url.name, said, *advice[:1]]))
 
 
 class _Thread:
@@ -195,24 +253,19 @@ class _Thread:
         self._thread.start()
 
     def run(self, work: Coroutine[Any, Any, _T]) -> Deferred[_T]:
-        """What *work* returns."""
         # There is a reactor, and it runs: this is awaited on it. Nothing else of Twisted or
         # Scrapy brings a result from a thread that is not its own.
         from twisted.internet import reactor
 
         def deliver() -> None:
-            if answer.called or future.cancelled():
-                return
-            try:
-                answer.callback(future.result())
-            except BaseException:
-                answer.errback()
+            if not answer.called:
+                maybeDeferred(future.result).chainDeferred(answer)
 
         def cancel(_: object) -> None:
             future.cancel()
 
-        answer: Deferred[_T] = Deferred(cancel)
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        answer: Deferred[_T] = Deferred(cancel)
         future.add_done_callback(lambda _: reactor.callFromThread(deliver))
         return answer
 
@@ -227,98 +280,6 @@ def _in_asyncio() -> bool:
     with suppress(RuntimeError):
         return asyncio.current_task() is not None
     return False
-
-
-class _Connection:
-    """The part of a client that lives on its event loop. Used there alone."""
-
-    def __init__(self, url: RedisUrl, greet: _Operation[object], beat: _Operation[object]) -> None:
-        self._url = url
-        self._greet = greet
-        self._beat = beat
-        self._redis = url.client()
-        #: Why no operation is tried now; empty if they are.
-        self._trouble = self._said(TimeoutError("no connection so far"))
-        #: The first attempt to connect is over.
-        self._settled = asyncio.Event()
-        #: An operation has failed since the last greeting.
-        self._failed: asyncio.Future[None] | None = None
-        self._places = asyncio.Semaphore(_AT_ONCE)
-        self._connecting: asyncio.Task[None] | None = None
-
-    async def run(self, operation: _Operation[_T]) -> _T:
-        await self.ready()
-        # Waiting for a place is no fault of Redis'.
-        async with self._places:
-            self._check()
-            try:
-                return await _within(operation(self._redis), self._url.timeout)
-            except _TROUBLE as error:
-                self._trouble = self._said(error)
-                if self._failed is not None and not self._failed.done():
-                    self._failed.set_result(None)
-                raise StoreError(self._trouble) from error
-
-    async def ready(self) -> None:
-        """Wait for the first attempt to connect, and only for that."""
-        if self._connecting is None:
-            self._connecting = asyncio.get_running_loop().create_task(self._stay_connected())
-        if not self._settled.is_set():
-            with suppress(asyncio.TimeoutError, TimeoutError):
-                await _within(self._settled.wait(), self._url.timeout)
-        self._check()
-
-    async def close(self) -> None:
-        if self._connecting is not None:
-            self._connecting.cancel()
-            await asyncio.wait({self._connecting})
-        await self._hang_up()
-
-    def _check(self) -> None:
-        if self._trouble:
-            # A new one each time: one that is raised again grows.
-            raise StoreError(self._trouble)
-
-    async def _stay_connected(self) -> None:
-        """Greet Redis, and again after a failure: after longer and longer pauses."""
-        delay = _FIRST_DELAY
-        loop = asyncio.get_running_loop()
-        while True:
-            self._failed = loop.create_future()
-            try:
-                await _within(self._greet(self._redis), _CONNECTING * self._url.timeout)
-                self._trouble = ""
-            except Exception as error:
-                # Whatever it is: this goes on until it works.
-                self._trouble = self._said(error)
-            self._settled.set()
-            if not self._trouble:
-                began = loop.time()
-                # Not wait_for(): before Python 3.12, it may lose a cancellation.
-                while not (await asyncio.wait({self._failed}, timeout=_BEAT_EVERY))[0]:
-                    with suppress(StoreError):
-                        await self.run(self._beat)
-                if loop.time() - began > _WELL:
-                    delay = _FIRST_DELAY
-            await self._hang_up()
-            await asyncio.sleep(delay)
-            delay = min(2 * delay, _LONGEST_DELAY)
-
-    async def _hang_up(self) -> None:
-        with suppress(*_TROUBLE):
-            await _within(self._redis.aclose(), self._url.timeout)
-
-    def _said(self, error: Exception) -> str:
-        """What Redis has said, and what to do about it."""
-        kind, said = type(error).__name__, str(error)
-        all_said = ""
-        why: BaseException | None = error
-        # redis-py does not always say why it could not connect.
-        while why is not None:
-            all_said += f"{type(why).__name__}: {why}\n"
-            why = why.__cause__ or why.__context__
-        advice = [_ADVICE[words] for words in _ADVICE if words in all_said]
-        return ": ".join(map(printable, [str(self._url), said or kind, *advice[:1]]))
 
 
 async def _within(work: Awaitable[_T], seconds: float) -> _T:

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import SplitResult, parse_qsl, unquote, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
-from redis.asyncio import Redis
+from redis.asyncio import Redis, connection
 from redis.asyncio.cluster import ClusterNode, RedisCluster
-from redis.asyncio.connection import ConnectionPool
 from redis.asyncio.retry import Retry
 from redis.asyncio.sentinel import Sentinel
 from redis.backoff import NoBackoff
@@ -24,40 +23,38 @@ DEFAULT_PREFIX = "scrapy-rep:"
 #: Seconds that an operation may take, where the URL does not say.
 DEFAULT_TIMEOUT = 0.25
 
-_SENTINEL, _CLUSTER = "sentinel", "cluster"
-_PORTS = {_SENTINEL: 26379, _CLUSTER: 6379}
+# The ports of the hosts, by what is after the "+" of the scheme.
+_PORTS = {"": 6379, "sentinel": 26379, "cluster": 6379}
+# What is not left to the options of a URL.
+_OURS: dict[str, Any] = {
+    "decode_responses": False,
+    "socket_timeout": None,
+    "socket_connect_timeout": None,
+    "retry": Retry(NoBackoff(), 1),
+    "retry_on_error": [NoConnection],
+    # Of RESP3, nothing is used, and it takes two more round trips to connect.
+    "protocol": 2,
+}
 _MAX_PREFIX = 200
 _ENCODE = "in a password, write special characters as %XX, such as %2F for a slash"
 
 
 @dataclass(frozen=True, slots=True)
 class RedisUrl:
-    """Which Redis, and what of it is ours.
+    """Which Redis, and what of it is ours: :func:`parse_url` makes it.
 
-    *url* as redis-py takes it. Where *hosts*, sentinels or nodes of a cluster, are asked for
-    the servers of the data, it has no host. Keys begin with *prefix*; an operation may take
-    *timeout* seconds.
+    Keys begin with *prefix*; an operation may take *timeout* seconds. *name* is the URL for
+    people, without passwords and options; *url* is for redis-py. It has no host where the
+    servers of the data are asked for: *hosts* are nodes of a cluster, or, with the name of a
+    *service*, sentinels.
     """
 
     url: str = field(repr=False)
-    prefix: str = DEFAULT_PREFIX
-    timeout: float = DEFAULT_TIMEOUT
-    #: ``sentinel``, ``cluster``, or empty for one server.
-    kind: str = ""
+    name: str
+    prefix: str
+    timeout: float
     hosts: tuple[tuple[str, int], ...] = ()
-    #: The name under which the sentinels have the master.
     service: str = ""
-    #: What the sentinels want to know: ``username``, ``password``.
-    sentinel_options: tuple[tuple[str, str], ...] = field(default=(), repr=False)
-
-    def __str__(self) -> str:
-        """Without passwords and options, for people."""
-        scheme, place, path, *_ = urlsplit(self.url)
-        if not self.kind:
-            return urlunsplit((scheme, place.rpartition("@")[2], path, "", ""))
-        hosts = ",".join(map(_address, self.hosts))
-        more = f"/{self.service}{path}" if self.service else path
-        return f"{scheme}+{self.kind}://{hosts}{more.rstrip('/')}"
 
     def client(self) -> Any:
         """A client that is not connected yet; one for each event loop.
@@ -65,35 +62,24 @@ class RedisUrl:
         It waits for as long as its user does, and tries again once: a connection that was
         not used for long may have been closed.
         """
-        ours: dict[str, Any] = {
-            "decode_responses": False,
-            "socket_timeout": None,
-            "socket_connect_timeout": None,
-            "retry": Retry(NoBackoff(), 1),
-            "retry_on_error": [NoConnection],
-        }
-        if self.kind == _CLUSTER:
+        if self.service:
+            return self._master()
+        if self.hosts:
             nodes = [ClusterNode(*place) for place in self.hosts]
-            return RedisCluster.from_url(self.url, startup_nodes=nodes, protocol=2, **ours)
-        # Of RESP3, nothing is used, and it takes two more round trips to connect.
-        pool = ConnectionPool.from_url(self.url, protocol=2)
-        if not self.kind:
-            pool.connection_kwargs.update(ours)
-            return Redis.from_pool(pool)
-        return self._master({**pool.connection_kwargs, **ours}, ours)
+            return RedisCluster.from_url(self.url, startup_nodes=nodes, **_OURS)
+        return Redis.from_url(self.url, **_OURS)
 
-    def _master(self, options: dict[str, Any], ours: dict[str, Any]) -> Any:
+    def _master(self) -> Any:
         """A client of whatever server the sentinels call the master."""
-        options = {name: options[name] for name in options if name not in ("host", "port")}
-        if self.url.startswith("rediss:"):
+        options = _OURS | connection.parse_url(self.url)
+        if options.pop("connection_class", None) is not None:
             options["ssl"] = True
-        # A certificate is that of the sentinels, too.
-        secure = {name: options[name] for name in options if name.startswith("ssl")}
-        sentinel = Sentinel(  # type: ignore[no-untyped-call]
-            self.hosts,
-            sentinel_kwargs={**ours, **secure, **dict(self.sentinel_options)},
-            **options,
-        )
+        # A certificate is that of the sentinels, too; a user and a password are not.
+        of_sentinels = _OURS | {name: options[name] for name in options if name.startswith("ssl")}
+        for name in ("username", "password"):
+            if f"sentinel_{name}" in options:
+                of_sentinels[name] = options.pop(f"sentinel_{name}")
+        sentinel = Sentinel(self.hosts, sentinel_kwargs=of_sentinels, **options)  # type: ignore[no-untyped-call]
         return sentinel.master_for(self.service)
 
 
@@ -104,49 +90,44 @@ def parse_url(value: str) -> RedisUrl:
     password with a "/" in it may have been read as a port, a path or an option.
 
     >>> url = parse_url("redis://:secret@10.0.0.1:6379/3?prefix=shop:&socket_timeout=0.5")
-    >>> str(url), url.prefix, url.timeout
+    >>> url.name, url.prefix, url.timeout
     ('redis://10.0.0.1:6379/3', 'shop:', 0.5)
-    >>> str(parse_url("redis+sentinel://10.0.0.1,10.0.0.2:7000/main/3"))
+    >>> parse_url("redis+sentinel://10.0.0.1,10.0.0.2:7000/main/3").name
     'redis+sentinel://10.0.0.1:26379,10.0.0.2:7000/main/3'
     """
     if "#" in value:
         raise ValueError(f"has a fragment; {_ENCODE}")
-    scheme, _, rest = value.partition("://")
-    scheme, _, kind = scheme.partition("+")
+    whole_scheme, _, rest = value.partition("://")
+    scheme, _, kind = whole_scheme.partition("+")
     place, _, query = rest.partition("?")
+    netloc, _, path = place.partition("/")
+    credentials, at, shown = netloc.rpartition("@")
     options = dict(parse_qsl(query, keep_blank_values=True))
     prefix = _prefix(options.pop("prefix", DEFAULT_PREFIX))
     timeout = _seconds(options.pop("socket_timeout", str(DEFAULT_TIMEOUT)))
-    sentinel_options = tuple(
-        (name, options.pop(f"sentinel_{name}"))
-        for name in ("username", "password")
-        if f"sentinel_{name}" in options
-    )
     hosts: tuple[tuple[str, int], ...] = ()
-    service = ""
-    if kind:
-        place, hosts, service = _hosts(scheme, place, kind)
-    url = f"{scheme}://{place}" + (f"?{urlencode(options)}" if options else "")
-    parsed = RedisUrl(url, prefix, timeout, kind, hosts, service, sentinel_options)
-    _check(parsed)
-    return parsed
-
-
-def _hosts(scheme: str, place: str, kind: str) -> tuple[str, tuple[tuple[str, int], ...], str]:
-    """The place of the data, without a host; the hosts to ask for it; and the service."""
-    if kind not in _PORTS or not scheme.startswith("redis"):
+    host, service, db = shown, "", path
+    if whole_scheme == "unix":
+        if host or not path:
+            raise ValueError("the path of the socket is missing: unix:///path")
+    elif scheme not in ("redis", "rediss") or kind not in _PORTS:
         raise ValueError("its scheme is not known")
-    credentials, at, place = place.rpartition("@")
-    if "/" in credentials:
-        raise ValueError(f"has a slash before the first host; {_ENCODE}")
-    hosts, _, path = place.partition("/")
-    service, _, db = ("", "", path) if kind == _CLUSTER else path.partition("/")
-    if kind == _SENTINEL and not service:
-        raise ValueError("names no service: redis+sentinel://host:port,host:port/service/db")
-    if kind == _CLUSTER and db.strip("0/"):
-        raise ValueError("a cluster has no databases but 0")
-    places = tuple(_host(host, _PORTS[kind]) for host in hosts.split(","))
-    return f"{credentials}{at}/{db}", places, unquote(service)
+    else:
+        hosts = tuple(_host(each, _PORTS[kind]) for each in host.split(","))
+        service, db = _service_and_db(kind, path)
+    if kind:
+        host, shown = "", ",".join(map(_address, hosts))
+    query = urlencode({name: options[name] for name in options if name not in _OURS})
+    parsed = RedisUrl(
+        f"{scheme}://{credentials}{at}{host}/{db}?{query}",
+        f"{whole_scheme}://{shown}/{path}".rstrip("/"),
+        prefix,
+        timeout,
+        hosts if kind else (),
+        service,
+    )
+    _check_options(parsed)
+    return parsed
 
 
 def _prefix(text: str) -> str:
@@ -168,10 +149,14 @@ def _seconds(text: str) -> float:
 
 
 def _host(place: str, port: int) -> tuple[str, int]:
-    split = _split(f"redis://{place}")
-    if not split.hostname:
+    try:
+        split = urlsplit(f"redis://{place}")
+        host, port = split.hostname or "", split.port or port
+    except ValueError:
+        raise ValueError(f"its host or port cannot be read; {_ENCODE}") from None
+    if not host:
         raise ValueError("a host is host:port, or [IPv6 address]:port")
-    return split.hostname, split.port or port
+    return host, port
 
 
 def _address(place: tuple[str, int]) -> str:
@@ -179,30 +164,25 @@ def _address(place: tuple[str, int]) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def _split(url: str) -> SplitResult:
-    try:
-        split = urlsplit(url)
-        # Looked at, it may raise.
-        _ = split.port
-    except ValueError:
-        raise ValueError(f"its host or port cannot be read; {_ENCODE}") from None
-    return split
+def _service_and_db(kind: str, path: str) -> tuple[str, str]:
+    if "@" in path:
+        raise ValueError(f"has a slash before the host; {_ENCODE}")
+    service, _, db = path.partition("/") if kind == "sentinel" else ("", "", path)
+    if kind == "sentinel" and not service:
+        raise ValueError("the service is missing: redis+sentinel://host:port,host:port/service/db")
+    if kind == "cluster" and db.strip("0/"):
+        raise ValueError("a cluster has only the database 0")
+    # redis-py would take 0 for what is not a number.
+    if db.strip("/") and not db.strip("/").isdecimal():
+        raise ValueError(f"the path is the number of a database; {_ENCODE}")
+    return unquote(service), db
 
 
-def _check(url: RedisUrl) -> None:
+def _check_options(url: RedisUrl) -> None:
     """Raise :exc:`ValueError` for what redis-py would refuse only when it connects."""
-    split = _split(url.url)
-    if split.scheme == "unix":
-        if not split.path or (split.netloc and not split.netloc.endswith("@")):
-            raise ValueError("names no socket: unix:///path")
-    elif not url.kind:
-        if not split.hostname:
-            raise ValueError("names no host")
-        if split.path.strip("/") and not split.path.strip("/").isdecimal():
-            raise ValueError(f"the path is the number of a database; {_ENCODE}")
     try:
         client = url.client()
-        if url.kind != _CLUSTER:
+        if not isinstance(client, RedisCluster):
             pool = client.connection_pool
             pool.connection_class(**pool.connection_kwargs)
     except (TypeError, AttributeError, ValueError, RedisError):

@@ -10,11 +10,11 @@ another process holds is waited for :data:`.sqlite_file.BUSY_TIMEOUT` at most.
 from __future__ import annotations
 
 import logging
-import os
 import secrets
 import sqlite3
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 
 from scrapy_rep.rep.caching.cache_entry import CacheEntry
 from scrapy_rep.rep.parsing.urls import Origin
@@ -25,49 +25,42 @@ from .base import (
     MAX_LEASE,
     Claim,
     Lease,
+    Store,
     UnreadableValue,
     decode,
     encode,
     key_of,
     lease_holds,
     origin_of,
-    pause,
     time_of,
-    until_released,
 )
 from .processes import is_dead, this_process
 from .sqlite_file import SqliteFile, transaction
 
 logger = logging.getLogger(__name__)
 
-# Rows to drop at a time, when the file is opened: a few milliseconds.
+# Rows to drop at a time, when the file is opened and with each so many writes: a few
+# milliseconds, and more than are added.
 _PRUNED = 500
-# Each so many writes, so many rows are dropped with one: more than are added.
 _WRITES_PER_PRUNING = 16
-_PRUNED_PER_WRITE = 32
-# Rows to read at a time, where all are read.
-_PAGE = 500
 
 
-class SqliteStore:
-    """CacheEntry and leases in the SQLite file at *path*; a :class:`~.base.Store`.
+class SqliteStore(Store):
+    """Cache entries and leases in the SQLite file at *path*.
 
-    *clock* gives seconds since the epoch; *pause* waits for a number of seconds. A store
-    that is damaged is renamed and a new one begun, if it *sets_aside*
-    such files. Nothing is opened or made before it is used. All methods raise
-    :exc:`~.base.StoreError`, and may be tried again after that.
+    *clock* gives seconds since the epoch. A store that is damaged is renamed and a new one
+    begun, if it *sets_aside* such files. Nothing is opened or made before it is used. All
+    methods raise :exc:`~.base.StoreError`, and may be tried again after that.
     """
 
     def __init__(
         self,
-        path: str | os.PathLike[str],
+        path: str | Path,
         clock: Callable[[], float] = time.time,
-        pause: Callable[[float], Awaitable[None]] = pause,
         *,
         sets_aside: bool = True,
     ) -> None:
         self._clock = clock
-        self._pause = pause
         self._file = SqliteFile(path, clock, self._prune, sets_aside=sets_aside)
         self._run = self._file.run
         self.path = self._file.path
@@ -123,18 +116,15 @@ class SqliteStore:
                     (key_of(entry.origin), time_of(entry), value, held, now),
                 )
                 if self._writes % _WRITES_PER_PRUNING == 0:
-                    _forget_old(db, now, _PRUNED_PER_WRITE)
+                    _forget_old(db, now)
 
         self._run(put)
 
     async def release(self, lease: Lease) -> None:
         self._run(lambda db: _end(db, lease))
 
-    async def wait_for_update(self, origin: Origin, seconds: float) -> None:
-        async def is_leased() -> bool:
-            return self._run(lambda db: _leased(db, key_of(origin), self._clock()))
-
-        await until_released(is_leased, seconds, self._pause)
+    async def has_lease(self, origin: Origin) -> bool:
+        return self._run(lambda db: _leased(db, key_of(origin), self._clock()))
 
     async def delete(self, origin: Origin) -> bool:
         sql = "DELETE FROM entry WHERE origin = ?"
@@ -144,26 +134,18 @@ class SqliteStore:
         return self._run(lambda db: db.execute("DELETE FROM entry").rowcount)
 
     async def origins(self) -> AsyncIterator[Origin]:
-        # Page by page: nobody is kept waiting while somebody looks at them.
-        sql = "SELECT rowid, origin FROM entry WHERE rowid > ? ORDER BY rowid LIMIT ?"
-        rows: list[tuple[int, object]] = [(-1, None)]
-        while rows:
-            after = rows[-1][0]
-            rows = self._run(lambda db, after=after: db.execute(sql, (after, _PAGE)).fetchall())  # type: ignore[misc]
-            for _, key in rows:
-                origin = origin_of(key) if isinstance(key, str) else None
-                if origin is not None:
-                    yield origin
-
-    async def prune(self) -> int:
-        return self._run(self._prune)
+        keys = self._run(lambda db: db.execute("SELECT origin FROM entry").fetchall())
+        for (key,) in keys:
+            origin = origin_of(key) if isinstance(key, str) else None
+            if origin is not None:
+                yield origin
 
     async def close(self) -> None:
         self._file.close()
 
-    def _prune(self, db: sqlite3.Connection) -> int:
+    def _prune(self, db: sqlite3.Connection) -> None:
         with transaction(db):
-            return _forget_old(db, self._clock(), _PRUNED)
+            _forget_old(db, self._clock())
 
     def _decoded(self, origin: Origin, value: object) -> CacheEntry | None:
         if value is None:
@@ -203,10 +185,10 @@ def _end(db: sqlite3.Connection, lease: Lease) -> bool:
     return db.execute(sql, (key_of(lease.origin), lease.token)).rowcount > 0
 
 
-def _forget_old(db: sqlite3.Connection, now: float, at_most: int) -> int:
+def _forget_old(db: sqlite3.Connection, now: float) -> None:
     db.execute("DELETE FROM leases WHERE until <= ? OR taken > ?", (now, now + MAX_LEASE))
     sql = (
         "DELETE FROM entry WHERE rowid IN"
         " (SELECT rowid FROM entry WHERE seen < ? ORDER BY seen LIMIT ?)"
     )
-    return db.execute(sql, (now - KEPT_FOR, at_most)).rowcount
+    db.execute(sql, (now - KEPT_FOR, _PRUNED))

@@ -12,6 +12,7 @@ from __future__ import annotations
 import itertools
 import logging
 import os
+import re
 import sqlite3
 import stat
 import time
@@ -58,22 +59,20 @@ _LOG_SIZE = 4 * 1024 * 1024
 # The file itself is renamed last: until then, everybody takes it for the one in use.
 _SUFFIXES = ("-wal", "-shm", "")
 
-_LOCKED = (
-    f"another process has locked it for more than {BUSY_TIMEOUT:g} s: "
-    "end it if it hangs or is a shell left open in a transaction"
-)
-_PERMISSIONS = "let this user write the file and its directory"
-# Where damaged files are not set aside.
-_DAMAGED = "the file is damaged; a crawl would begin a new one"
+# What SQLite says of a damaged file.
+_DAMAGE = "not a database|malformed"
 # What a person can do, by what SQLite and the system say.
+_PERMISSIONS = "let this user write the file and its directory"
 _ADVICE = {
-    "locked": _LOCKED,
-    "temporarily unavailable": _LOCKED,
+    "locked|temporarily unavailable": (
+        f"another process has locked it for more than {BUSY_TIMEOUT:g} s: "
+        "end it if it hangs or is a shell left open in a transaction"
+    ),
     "readonly": _PERMISSIONS,
     "full": "free some space on the disk, or raise the quota",
     "disk I/O": "look at the disk, its free space and quotas",
-    "not a database": _DAMAGED,
-    "malformed": _DAMAGED,
+    # Where damaged files are not set aside.
+    _DAMAGE: "the file is damaged; a crawl would begin a new one",
     # Also whatever the system says when a file is opened.
     "": f"{_PERMISSIONS}, or set REP_STORE to another file",
 }
@@ -92,7 +91,7 @@ class SqliteFile:
 
     def __init__(
         self,
-        path: str | os.PathLike[str],
+        path: str | Path,
         clock: Callable[[], float],
         on_open: Callable[[sqlite3.Connection], object],
         *,
@@ -116,17 +115,10 @@ class SqliteFile:
         Raises :exc:`~.base.StoreError`, and may be called again after that.
         """
         try:
-            # Twice: a table may turn out to be missing, and then so in the file
-            # that is opened anew.
-            for is_new in (False, True):
-                try:
-                    return self._attempt(operation)
-                except sqlite3.DatabaseError as error:
-                    self._recover(error, is_new)
             return self._attempt(operation)
         except (sqlite3.Error, OSError) as error:
             said = printable((isinstance(error, OSError) and error.strerror) or str(error))
-            advice = next(advice for words, advice in _ADVICE.items() if words in said)
+            advice = next(advice for words, advice in _ADVICE.items() if re.search(words, said))
             raise StoreError(f"{self.path}: {said}: {advice}") from error
 
     def close(self) -> None:
@@ -136,46 +128,46 @@ class SqliteFile:
             with suppress(sqlite3.Error):
                 db.close()
 
-    def has_open(self, identity: tuple[int, int]) -> bool:
-        """Whether the file of this *identity* is open here, and was not damaged before."""
-        return self._db is not None and self._sound == identity
-
-    def _attempt(self, operation: Callable[[sqlite3.Connection], _T]) -> _T:
-        # Not only once: where the file has been moved or deleted, what is written
-        # to it now, nobody would see.
-        if self._db is not None and _identity(self.path) != self._identity:
-            self.close()
+    def _attempt(self, operation: Callable[[sqlite3.Connection], _T], others: int = 2) -> _T:
         try:
+            # Not only once: where the file has been moved or deleted, what is written
+            # to it now, nobody would see.
+            if self._db is not None and _identity(self.path) != self._identity:
+                self.close()
             return operation(self._db or self._open())
         except BaseException as error:
-            # A connection that failed may be in any state. One to a damaged file is
-            # closed when the file has been renamed: closing writes to it.
-            if not _is_damage(error):
+            try:
+                if not others or not self._recover(error, is_new=others == 1):
+                    raise
+            finally:
+                # It may be in any state. Not closed before a damaged file has been renamed:
+                # closing writes to it.
                 self.close()
-            raise
+        return self._attempt(operation, others - 1)
 
-    def _recover(self, error: sqlite3.DatabaseError, is_new: bool) -> None:
-        """Make another attempt worthwhile, or raise *error* again.
+    def _recover(self, error: BaseException, *, is_new: bool) -> bool:
+        """Make another attempt worthwhile, if that is possible.
 
-        *is_new*: by now, the connection is.
+        *is_new*: this has been done before, so the connection is new.
         """
-        lacks_table = "no such" in str(error)
+        said = str(error)
+        lacks_table = isinstance(error, sqlite3.OperationalError) and "no such" in said
+        # Subclasses of DatabaseError are about other things, as is what SQLite says otherwise.
+        is_damaged = type(error) is sqlite3.DatabaseError and re.search(_DAMAGE, said)
         if lacks_table and not is_new:
             # Truncated while it was open, or changed by a newer version of this package.
-            return
-        if not lacks_table and not _is_damage(error):
-            raise error
-        said = ""
+            return True
+        if not lacks_table and not is_damaged:
+            return False
         if not is_store(self.path):
-            said = not_a_store(self.path)
-        elif self._is_link:
-            said = f"{self.path} is damaged, and left alone, because a symbolic link leads to it"
-        if said:
-            self.close()
-            raise StoreError(said)
-        if not self._sets_aside:
-            raise error
-        self._set_aside(error)
+            raise StoreError(not_a_store(self.path))
+        if self._is_link:
+            raise StoreError(
+                f"{self.path} is damaged, and left alone, because a symbolic link leads to it"
+            )
+        if self._sets_aside:
+            self._set_aside(error)
+        return self._sets_aside
 
     def _open(self) -> sqlite3.Connection:
         self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -215,7 +207,7 @@ class SqliteFile:
         if version < len(MIGRATIONS):
             _migrate(db)
 
-    def _set_aside(self, error: sqlite3.Error) -> None:
+    def _set_aside(self, error: BaseException) -> None:
         """Rename the file, with its log, unless somebody has put another in its place.
 
         Raises :exc:`OSError`.
@@ -223,17 +215,14 @@ class SqliteFile:
         if os.name == "nt":
             # Nobody can rename what is open.
             self.close()
-        try:
-            with _directory_lock(self.path.parent, exclusive=True):
-                if _identity(self.path) != self._identity:
-                    return
-                aside = self._name_aside()
-                # Under its new name, SQLite does not touch it any more.
-                for suffix in _SUFFIXES:
-                    with suppress(FileNotFoundError):
-                        _with_suffix(self.path, suffix).rename(_with_suffix(aside, suffix))
-        finally:
-            self.close()
+        with _directory_lock(self.path.parent, exclusive=True):
+            if _identity(self.path) != self._identity:
+                return
+            aside = self._name_aside()
+            # Under its new name, SQLite does not touch it any more.
+            for suffix in _SUFFIXES:
+                with suppress(FileNotFoundError):
+                    Path(f"{self.path}{suffix}").rename(f"{aside}{suffix}")
         logger.warning(
             "%(path)s was damaged (%(error)s). It was renamed to %(aside)s, and a new file was"
             " created. Each robots.txt is fetched again. Delete the old file if you do not need it."
@@ -243,13 +232,11 @@ class SqliteFile:
 
     def _name_aside(self) -> Path:
         stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(self._clock()))
-        first = _with_suffix(self.path, f".damaged-{stamp}")
-        numbered = (_with_suffix(first, f"-{number}") for number in itertools.count(2))
-        return next(
-            path
-            for path in itertools.chain([first], numbered)
-            if not any(_with_suffix(path, suffix).exists() for suffix in _SUFFIXES)
-        )
+        first = aside = Path(f"{self.path}.damaged-{stamp}")
+        numbers = itertools.count(2)
+        while any(Path(f"{aside}{suffix}").exists() for suffix in _SUFFIXES):
+            aside = Path(f"{first}-{next(numbers)}")
+        return aside
 
 
 def not_a_store(path: Path) -> str:
@@ -268,7 +255,7 @@ def is_store(path: Path) -> bool:
     """
     # Not opened if this process uses it: to close it would end the locks of SQLite.
     identity = _identity(path)
-    if any(file.has_open(identity) for file in _FILES if identity is not None):
+    if identity and any(file._db and file._sound == identity for file in _FILES):  # noqa: SLF001
         return True
     try:
         if not stat.S_ISREG(path.lstat().st_mode):
@@ -277,9 +264,8 @@ def is_store(path: Path) -> bool:
             head = file.read(_ID_AT + 4)
     except FileNotFoundError:
         return True
-    if not head.startswith(_MAGIC):
-        return not head
-    if head[_ID_AT:] == _APPLICATION_ID.to_bytes(4, "big"):
+    is_ours = head.startswith(_MAGIC) and head[_ID_AT:] == _APPLICATION_ID.to_bytes(4, "big")
+    if is_ours or not head:
         return True
     # Where a process was killed before SQLite wrote the log back, the ID is there alone.
     uri = f"{path.absolute().as_uri()}?mode=ro"
@@ -328,13 +314,6 @@ def _migrate(db: sqlite3.Connection) -> None:
             db.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
 
 
-def _is_damage(error: BaseException) -> bool:
-    # Its subclasses are about other things, as is what SQLite says in other words.
-    said = str(error)
-    is_damage = type(error) is sqlite3.DatabaseError
-    return is_damage and ("malformed" in said or "not a database" in said)
-
-
 def _identity(path: Path) -> tuple[int, int] | None:
     """Which file is at *path* now."""
     try:
@@ -342,10 +321,6 @@ def _identity(path: Path) -> tuple[int, int] | None:
     except FileNotFoundError:
         return None
     return found.st_dev, found.st_ino
-
-
-def _with_suffix(path: Path, suffix: str) -> Path:
-    return path.with_name(path.name + suffix)
 
 
 @contextmanager
@@ -363,11 +338,10 @@ def _directory_lock(directory: Path, *, exclusive: bool) -> Iterator[None]:
     try:
         try:
             _patiently(lambda: fcntl.flock(handle, kind), BlockingIOError)
-        except BlockingIOError:
-            raise
-        except OSError:
-            # No locks in this file system: as without them.
-            pass
+        except OSError as error:
+            # Where the file system has no locks: as without them.
+            if isinstance(error, BlockingIOError):
+                raise
         yield
     finally:
         os.close(handle)
@@ -379,9 +353,8 @@ def _patiently(attempt: Callable[[], object], busy: type[Exception]) -> None:
     while True:
         try:
             attempt()
+            return
         except busy:
             if time.monotonic() > deadline:
                 raise
             time.sleep(0.005)
-        else:
-            return

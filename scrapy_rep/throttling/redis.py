@@ -186,7 +186,7 @@ class RedisTurns:
         #: Who leaves while it is counted would be counted again.
         self._counting = asyncio.Lock()
         self._has_left = False
-        self._client = RedisClient(url, self._beat, self._beat, clock)
+        self._client = RedisClient(url, self._beat, clock)
 
     def now(self) -> float:
         return self._clock() + self._client.ahead

@@ -113,7 +113,7 @@ class SlowStore(MemoryStore):
         await self._called("release")
         await super().release(lease)
 
-    async def wait_for_update(self, origin: Origin, seconds: float) -> None:
+    async def wait_for_update(self, origin: Origin, seconds: float, *_: object) -> None:
         self.seconds.append(seconds)
         await self._called("wait")
 

@@ -43,7 +43,7 @@ class LoopInThread:
         return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result(120)
 
 
-class BlockingStore:
+class BlockingStore(Store):
     """*store* on *loop*; whoever awaits its methods waits without an event loop."""
 
     def __init__(self, store: Store, loop: LoopInThread) -> None:
@@ -62,8 +62,8 @@ class BlockingStore:
     async def release(self, lease: Lease) -> None:
         self._run(self._store.release(lease))
 
-    async def wait_for_update(self, origin: Origin, seconds: float) -> None:
-        self._run(self._store.wait_for_update(origin, seconds))
+    async def has_lease(self, origin: Origin) -> bool:
+        return self._run(self._store.has_lease(origin))
 
     async def delete(self, origin: Origin) -> bool:
         return self._run(self._store.delete(origin))
@@ -105,4 +105,4 @@ class SharedClock(Clock):
 def redis_store(server: RedisServer, clock: SharedClock) -> RedisStore:
     """A store in *server*, where it is as late as *clock* says; its leases are not renewed."""
     url = parse_url(server.patient_url)
-    return RedisStore(url, clock, clock.pause, SharedClock.LUA, lease_kept_for=MAX_LEASE)
+    return RedisStore(url, clock, SharedClock.LUA, lease_kept_for=MAX_LEASE)

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -9,10 +8,10 @@ from scrapy import Spider
 
 from scrapy_rep.rep.caching.cache_entry import CacheEntry
 from scrapy_rep.rep.parsing.urls import Origin
-from scrapy_rep.stores.base import Claim, Store, StoreError
+from scrapy_rep.stores.base import Claim, CrawlStore, StoreError
 from scrapy_rep.stores.circuit_breaker import CircuitBreaker
 from scrapy_rep.stores.memory import MemoryStore
-from tests.stores.examples import HOUR, Clock, entry, origin, run, run_all
+from tests.stores.examples import HOUR, Clock, entry, origin, run
 
 LEASE = 30.0
 
@@ -44,22 +43,9 @@ class Fragile(MemoryStore):
         self._use()
         await super().release(lease)
 
-    async def wait_for_update(self, origin: Origin, seconds: float) -> None:
+    async def has_lease(self, origin: Origin) -> bool:
         self._use()
-        await super().wait_for_update(origin, seconds)
-
-    async def delete(self, origin: Origin) -> bool:
-        self._use()
-        return await super().delete(origin)
-
-    async def clear(self) -> int:
-        self._use()
-        return await super().clear()
-
-    async def origins(self) -> AsyncIterator[Origin]:
-        async for found in super().origins():
-            yield found
-            self._use()
+        return await super().has_lease(origin)
 
     async def close(self) -> None:
         self._use()
@@ -67,7 +53,7 @@ class Fragile(MemoryStore):
 
 @pytest.fixture
 def fragile(clock: Clock) -> Fragile:
-    return Fragile(10, clock, clock.pause)
+    return Fragile(10, clock)
 
 
 @pytest.fixture
@@ -92,7 +78,7 @@ def test_a_store_that_works(
     assert run(store.claim(origin(), LEASE)).lease is None
     run(store.write(entry(), lease))
     assert run(store.read(origin())) == entry()
-    assert run(store.delete(origin())) is True
+    assert run(store.has_lease(origin())) is False
     assert store.works
     assert fragile.uses == 5
     assert levels(log) == []
@@ -100,7 +86,7 @@ def test_a_store_that_works(
 
 def test_any_type_of_store(store: CircuitBreaker) -> None:
     # mypy looks whether it is one.
-    stores: list[Store] = [store]
+    stores: list[CrawlStore] = [store]
     assert stores
 
 
@@ -126,9 +112,6 @@ def test_a_store_that_fails(
         run(store.release(lease))
         run(store.write(entry(1), lease))
     run(store.wait_for_update(origin(), 60))
-    assert run(store.delete(origin())) is False
-    assert run(store.clear()) == 0
-    assert run_all(store.origins()) == []
     assert not store.works
     assert fragile.uses == 2
     assert levels(log) == ["WARNING"]
@@ -147,9 +130,7 @@ def test_each_method_may_be_the_first_to_fail(clock: Clock) -> None:
     run(failing().write(entry(), lease))
     run(failing().release(lease))
     run(failing().wait_for_update(origin(), 1))
-    assert run(failing().delete(origin())) is False
-    assert run(failing().clear()) == 0
-    assert run_all(failing().origins()) == [origin()]
+    assert run(failing().has_lease(origin())) is False
     unused = failing()
     run(unused.close())
     assert unused.works

@@ -11,7 +11,7 @@ from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 
 from scrapy_rep.rep.parsing.urls import Origin
-from scrapy_rep.stores.base import MAX_BODIES, MAX_LEASE, Lease, Store
+from scrapy_rep.stores.base import MAX_BODIES, MAX_LEASE, CrawlStore, Lease, Store
 from scrapy_rep.stores.circuit_breaker import CircuitBreaker
 from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.stores.sqlite import SqliteStore
@@ -20,6 +20,9 @@ from tests.stores.examples import DAY, HOUR, Clock, entry, origin, outage, run, 
 from tests.stores.redis_server import RedisServer
 
 LEASE = 30.0
+
+#: Those that can be listed and emptied.
+can_be_listed = pytest.mark.parametrize("kind", ["memory", "sqlite", "redis"])
 
 
 @pytest.fixture(params=["memory", "sqlite", "guarded", "redis"])
@@ -37,7 +40,7 @@ def clock(kind: str, request: pytest.FixtureRequest) -> Clock:
 @pytest.fixture
 def store(
     kind: str, clock: Clock, tmp_path: Path, request: pytest.FixtureRequest
-) -> Iterator[Store]:
+) -> Iterator[CrawlStore]:
     if isinstance(clock, SharedClock):
         server: RedisServer = request.getfixturevalue("fresh_redis")
         with LoopInThread() as loop:
@@ -45,12 +48,10 @@ def store(
             yield blocking
             run(blocking.close())
         return
-    kinds: dict[str, Callable[[], Store]] = {
-        "memory": lambda: MemoryStore(1000, clock, clock.pause),
-        "sqlite": lambda: SqliteStore(tmp_path / "x.sqlite", clock, clock.pause),
-        "guarded": lambda: CircuitBreaker(
-            lambda: SqliteStore(tmp_path / "x.sqlite", clock, clock.pause), clock
-        ),
+    kinds: dict[str, Callable[[], CrawlStore]] = {
+        "memory": lambda: MemoryStore(1000, clock),
+        "sqlite": lambda: SqliteStore(tmp_path / "x.sqlite", clock),
+        "guarded": lambda: CircuitBreaker(lambda: SqliteStore(tmp_path / "x.sqlite", clock), clock),
     }
     store = kinds[kind]()
     yield store
@@ -65,6 +66,10 @@ def lease_on(store: Store, number: int = 0, seconds: float = LEASE) -> Lease:
 
 def test_nothing_is_known_at_first(store: Store) -> None:
     assert run(store.read(origin())) is None
+
+
+@can_be_listed
+def test_nothing_is_there_at_first(store: Store) -> None:
     assert run_all(store.origins()) == []
     assert run(store.delete(origin())) is False
     assert run(store.clear()) == 0
@@ -179,6 +184,7 @@ def test_too_large_ends_the_lease_all_the_same(store: Store) -> None:
     assert claim.lease is not None
 
 
+@can_be_listed
 def test_origins_delete_clear(store: Store) -> None:
     for number in range(5):
         run(store.write(entry(number)))
@@ -190,6 +196,7 @@ def test_origins_delete_clear(store: Store) -> None:
     assert run_all(store.origins()) == []
 
 
+@can_be_listed
 def test_leases_outlive_a_clearing(store: Store) -> None:
     lease = lease_on(store)
     run(store.delete(origin()))
@@ -210,20 +217,20 @@ def test_odd_hosts(store: Store, host: str) -> None:
 
 
 def test_no_news_to_wait_for(store: Store, clock: Clock) -> None:
-    run(store.wait_for_update(origin(), 10))
+    run(store.wait_for_update(origin(), 10, clock.pause))
     assert clock.pauses == 0
 
 
 def test_news_do_not_take_longer_than_the_lease(store: Store, clock: Clock) -> None:
     lease = lease_on(store)
-    run(store.wait_for_update(origin(), 100))
+    run(store.wait_for_update(origin(), 100, clock.pause))
     assert lease.until <= clock.now < lease.until + 1
 
 
 def test_news_take_the_time_that_was_asked_for_at_most(store: Store, clock: Clock) -> None:
     begun = clock.now
     lease_on(store)
-    run(store.wait_for_update(origin(), 5))
+    run(store.wait_for_update(origin(), 5, clock.pause))
     assert clock.now - begun == pytest.approx(5)
 
 

@@ -55,7 +55,7 @@ def process(*arguments: object, before: tuple[str, ...] = ()) -> Any:
 
 @pytest.fixture
 def store(path: Path, clock: Clock) -> Iterator[CircuitBreaker]:
-    store = CircuitBreaker(lambda: SqliteStore(path, clock, clock.pause), clock)
+    store = CircuitBreaker(lambda: SqliteStore(path, clock), clock)
     yield store
     run(store.close())
 
@@ -149,8 +149,8 @@ def claim_and_die(path: Path) -> None:
 @needs_posix
 def test_the_lease_of_a_process_that_died_is_free_at_once(path: Path, clock: Clock) -> None:
     claim_and_die(path)
-    store = SqliteStore(path, clock, clock.pause)
-    run(store.wait_for_update(origin(), 100))
+    store = SqliteStore(path, clock)
+    run(store.wait_for_update(origin(), 100, clock.pause))
     assert clock.pauses == 0
     assert run(store.claim(origin(), LEASE)).lease is not None
 
@@ -159,9 +159,9 @@ def test_a_lease_expires_whose_holder_is_out_of_sight(path: Path, clock: Clock) 
     claim_and_die(path)
     # As of a process in another container.
     change(path, "UPDATE leases SET token = 'a 1 2 elsewhere'")
-    store = SqliteStore(path, clock, clock.pause)
+    store = SqliteStore(path, clock)
     assert run(store.claim(origin(), LEASE)).lease is None
-    run(store.wait_for_update(origin(), 100))
+    run(store.wait_for_update(origin(), 100, clock.pause))
     assert clock.now == pytest.approx(Clock().now + 30, abs=1)
     assert run(store.claim(origin(), LEASE)).lease is not None
 
@@ -384,8 +384,8 @@ def test_damaged_files(
     assert said.startswith(f"{path} was damaged (")
     assert f"renamed to {aside.name}" in said
     assert aside.read_bytes() == damaged
-    assert len(run_all(store.origins())) == 50
     run(store.close())
+    assert len(run_all(SqliteStore(path, clock).origins())) == 50
     assert is_whole(path)
 
 

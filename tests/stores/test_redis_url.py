@@ -77,7 +77,7 @@ def test_a_cluster(scheme: str) -> None:
     ("url", "shown"),
     [
         ("redis://u:secret@h:1/2?prefix=x", "redis://h:1/2"),
-        ("unix://u@/x.sock?password=secret", "unix:/x.sock"),
+        ("unix://u@/x.sock?password=secret", "unix:///x.sock"),
         ("redis+sentinel://:secret@a,[::1]:3/m", "redis+sentinel://a:26379,[::1]:3/m"),
         ("rediss+cluster://u:secret@a,[::1]:3/0?prefix=x", "rediss+cluster://a:6379,[::1]:3/0"),
         ("redis+cluster://a", "redis+cluster://a:6379"),
@@ -85,5 +85,5 @@ def test_a_cluster(scheme: str) -> None:
     ],
 )
 def test_no_password_is_shown(url: str, shown: str) -> None:
-    assert str(parse_url(url)) == shown
+    assert parse_url(url).name == shown
     assert "secret" not in repr(parse_url(url))

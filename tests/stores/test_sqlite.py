@@ -29,7 +29,7 @@ from tests.stores.examples import (
 
 @pytest.fixture
 def store(path: Path, clock: Clock) -> SqliteStore:
-    return SqliteStore(path, clock, clock.pause)
+    return SqliteStore(path, clock)
 
 
 def names_in(directory: Path) -> list[str]:
@@ -67,7 +67,7 @@ def test_what_is_written_outlives_it(path: Path, store: SqliteStore, clock: Cloc
 
 
 def test_leases_are_shared(path: Path, store: SqliteStore, clock: Clock) -> None:
-    other = SqliteStore(path, clock, clock.pause)
+    other = SqliteStore(path, clock)
     lease = run(store.claim(origin(), 30)).lease
     assert run(other.claim(origin(), 30)).lease is None
     run(store.write(entry(), lease))
