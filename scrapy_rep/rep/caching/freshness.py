@@ -1,14 +1,7 @@
-"""How long a cache entry may be used, and when to fetch again.
+"""How long a cache entry may be used, and when to fetch again (RFC 9309 §2.3.1.4, §2.4; RFC 9111).
 
-RFC 9309 §2.4 with RFC 9111 defines how long a stored response is fresh, RFC 9309 §2.3.1.4 what a
-crawler may do while a robots.txt is unreachable.
-
-Three pure functions: :func:`update` adds the result of a fetch to an entry; :func:`evaluate`
-returns what an entry allows at a time; :func:`validators` makes a request conditional. Entries
-come from servers and stores, which are not trusted: no value in them can raise an exception here
-or last forever.
-
-Times are seconds since the epoch, spans are seconds.
+Entries come from servers and stores, which are not trusted: no value in them can raise an
+exception here or last forever. Times are seconds since the epoch, spans are seconds.
 """
 
 from __future__ import annotations
@@ -31,8 +24,6 @@ from .cache_entry import CacheEntry, Outage, StoredResponse
 KEPT_HEADERS = frozenset(
     {"age", "cache-control", "date", "etag", "expires", "last-modified", "retry-after", "vary"}
 )
-# Headers that determine the lifetime of a response.
-_LIFETIME_HEADERS = frozenset({"age", "cache-control", "date", "expires"})
 # Headers about one message, not about the file: a 304 replaces or removes them.
 _ABOUT_ONE_MESSAGE = frozenset({"age", "date", "retry-after"})
 
@@ -48,11 +39,6 @@ _LARGEST_DELTA = 2.0**31
 # The shortest lifetime: a request can use the response that it has waited for, and the sum of a
 # time and this value is always a later time.
 _LEAST = 0.001
-# A refresh begins in the last tenth of a lifetime. It gets this many seconds, but
-# not more than half of the lifetime.
-_TIME_TO_REFRESH = 30.0
-# More than any setting of the two delays needs.
-_MOST_DOUBLINGS = 64
 # The count of attempts stops here: stores have integers of 64 bits.
 _MOST_ATTEMPTS = 2**31
 # Some servers refuse a request with long headers.
@@ -129,23 +115,23 @@ def evaluate(
     """
     copy = entry.copy if entry else None
     access = access_result(copy.result, dialect, overrides) if copy else None
-    if copy is None or access is Access.UNREACHABLE:
+    if access is Access.UNREACHABLE:
         # The crawl that wrote it could use it (for example, a 429), but this crawl cannot.
-        usable = _Usable(None, None, -math.inf)
-    else:
-        past = _is_past(copy.confirmed_at, now)
-        usable = _Usable(copy, access, fresh_until(copy, dialect, bounds) if past else -math.inf)
+        copy = access = None
+    end = -math.inf
+    if copy is not None and _is_past(copy.confirmed_at, now):
+        end = fresh_until(copy, dialect, bounds)
+    usable = _Usable(copy, access, end)
     if entry is not None and entry.outage is not None:
         last_access = access_result(entry.outage.result, dialect, overrides)
         return _evaluate_outage(entry.outage, last_access, usable, dialect, bounds, now)
-    if usable.copy is None:
-        return _wait(Freshness.ABSENT, now)
-    if now >= usable.end:
-        return _wait(Freshness.STALE, now)
-    confirmed = usable.copy.confirmed_at
-    span = usable.end - confirmed
-    refresh_at = confirmed + max(min(span * 0.9, span - _TIME_TO_REFRESH), span / 2)
-    return _use(Freshness.FRESH, usable, refresh_at, now)
+    if copy is None:
+        return _use(Freshness.ABSENT, usable, now, now)
+    # A refresh begins in the last tenth of a lifetime, at least 30 s before the end, but not in
+    # the first half.
+    span = end - copy.confirmed_at
+    refresh_at = copy.confirmed_at + max(min(span * 0.9, span - 30), span / 2)
+    return _use(Freshness.FRESH if now < end else Freshness.STALE, usable, refresh_at, now)
 
 
 class _Usable(NamedTuple):
@@ -175,26 +161,22 @@ def _evaluate_outage(
     if now < usable.end:
         return _use(Freshness.OUTAGE, usable, due_at, now)
     if outlives:
-        return _wait(Freshness.STALE, now)
+        return _use(Freshness.STALE, usable, due_at, now)
     grace = dialect.grace if bounds.grace is None else bounds.grace
     # Only the time from the first attempt to the last counts: one attempt a month ago does not
     # allow anything today. A start of 0 is not a measured time.
     lasted = outage.since > 0 and outage.last_at - outage.since > grace
-    disallowed = Access.DISALLOWED in (usable.access, last_access)
-    if now < known_until and lasted and not disallowed:
+    if now < known_until and lasted and Access.DISALLOWED not in (usable.access, last_access):
         given_up = _Usable(None, Access.UNAVAILABLE, known_until)
         return _use(Freshness.GIVEN_UP, given_up, due_at, now)
-    if now >= due_at:
-        return _wait(Freshness.REFUSED, now)
     return _use(Freshness.REFUSED, _Usable(None, Access.UNREACHABLE, due_at), due_at, now)
 
 
-def _wait(freshness: Freshness, now: float) -> Evaluation:
-    return Evaluation(freshness, None, None, until=now, due=True)
-
-
 def _use(freshness: Freshness, usable: _Usable, due_at: float, now: float) -> Evaluation:
+    """Use *usable*; a fetch is due at *due_at*. After the end of *usable*, wait for the fetch."""
     copy, access, end = usable
+    if now >= end:
+        return Evaluation(freshness, None, None, until=now, due=True)
     due = now >= due_at
     return Evaluation(freshness, access, copy, until=end if due else min(due_at, end), due=due)
 
@@ -213,7 +195,7 @@ def validators(entry: CacheEntry | None) -> Headers:
     Without a stored file, there are none. They are only for the URL ``entry.copy.result.url``, not
     for redirects that lead to it.
     """
-    if entry is None or entry.copy is None or not _is_file(entry.copy.result):
+    if entry is None or entry.copy is None or not entry.copy.is_file:
         return ()
     if entry.outage is not None and entry.outage.result.status == 304:
         # The last request had them, and the 304 did not match the stored file (see _confirms).
@@ -248,7 +230,8 @@ def shared_with(entry: CacheEntry | None, user_agent: str) -> CacheEntry | None:
 
 def of_lifetime(headers: Headers) -> Headers:
     """The *headers* that determine the lifetime of a response."""
-    return tuple(field for field in headers if field[0] in _LIFETIME_HEADERS)
+    names = ("age", "cache-control", "date", "expires")
+    return tuple(field for field in headers if field[0] in names)
 
 
 def update(
@@ -275,7 +258,7 @@ def update(
 
 def _confirms(result: FetchResult, copy: StoredResponse) -> bool:
     """Whether *result* confirms that *copy* is still valid (RFC 9111 §4.3.4)."""
-    if result.status != 304 or result.failure is not None or not _is_file(copy.result):
+    if result.status != 304 or result.failure is not None or not copy.is_file:
         return False
     # RFC 9110 §8.8.1: a validator is about versions of one resource.
     if result.url != copy.result.url:
@@ -319,10 +302,6 @@ def _outage(known: Outage | None, result: FetchResult, now: float) -> Outage:
     return Outage(result, since=since, last_at=now, attempts=attempts)
 
 
-def _is_file(result: FetchResult) -> bool:
-    return result.failure is None and result.status is not None and 200 <= result.status <= 299
-
-
 # -- how long a stored response is fresh ---------------------------------------
 
 
@@ -332,10 +311,7 @@ def fresh_until(copy: StoredResponse, dialect: Dialect, bounds: Bounds) -> float
 
 
 def lifetime(copy: StoredResponse, dialect: Dialect, bounds: Bounds) -> float:
-    """The lifetime of *copy* after it was confirmed (RFC 9309 §2.4).
-
-    Its headers determine the lifetime within *bounds*, if *dialect* uses them.
-    """
+    """The lifetime of *copy* after it was confirmed (RFC 9309 §2.4), within *bounds*."""
     seconds = dialect.lifetime
     # The headers of a redirect that was not followed are about the redirect.
     if dialect.cache_headers and copy.result.failure is None:
@@ -408,17 +384,15 @@ def retry_at(outage: Outage, bounds: Bounds) -> float:
     The delay is ``retry_delay``, doubled with each attempt, up to ``retry_max_delay``. A longer
     Retry-After (RFC 9110 §10.2.3) counts instead, up to a day.
     """
-    doublings = min(max(outage.attempts - 1, 0), _MOST_DOUBLINGS)
+    # 64 are more than any setting of the two delays needs.
+    doublings = min(max(outage.attempts - 1, 0), 64)
     delay = min(bounds.retry_delay * 2.0**doublings, bounds.retry_max_delay)
     asked = retry_after(outage.result.headers, outage.last_at)
     return outage.last_at + max(delay, min(asked, LONGEST_RETRY_AFTER), _LEAST)
 
 
 def retry_after(headers: Headers, received: float) -> float:
-    """The seconds of Retry-After (RFC 9110 §10.2.3) in *headers*, *received* then; 0 for none.
-
-    Names of *headers* are in lower case.
-    """
+    """The seconds of Retry-After (RFC 9110 §10.2.3) in *headers*, *received* then; 0 for none."""
     value = _first(headers, "retry-after") or ""
     seconds, date = _delta_seconds(value), _http_date(value, received)
     if date is not None:
