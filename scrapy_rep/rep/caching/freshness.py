@@ -67,12 +67,9 @@ class Bounds:
 class Freshness(Enum):
     """The state of a cache entry at a time."""
 
-    #: There is no entry.
-    ABSENT = "absent"
-    #: The last response is within its lifetime.
-    FRESH = "fresh"
-    #: It is past its lifetime (RFC 9309 §2.4: "SHOULD NOT use").
-    STALE = "stale"
+    ABSENT = "absent"  #: There is no entry.
+    FRESH = "fresh"  #: The last response is within its lifetime.
+    STALE = "stale"  #: It is past its lifetime (RFC 9309 §2.4: "SHOULD NOT use").
     #: The robots.txt is unreachable; the earlier response is still used
     #: (RFC 9309 §2.4: "unless the robots.txt is unreachable").
     OUTAGE = "outage"
@@ -120,7 +117,7 @@ def evaluate(
         copy = access = None
     end = -math.inf
     if copy is not None and _is_past(copy.confirmed_at, now):
-        end = fresh_until(copy, dialect, bounds)
+        end = _later(copy.confirmed_at, lifetime(copy, dialect, bounds), bounds)
     usable = _Usable(copy, access, end)
     if entry is not None and entry.outage is not None:
         last_access = access_result(entry.outage.result, dialect, overrides)
@@ -305,11 +302,6 @@ def _outage(known: Outage | None, result: FetchResult, now: float) -> Outage:
 # -- how long a stored response is fresh ---------------------------------------
 
 
-def fresh_until(copy: StoredResponse, dialect: Dialect, bounds: Bounds) -> float:
-    """The end of the lifetime of *copy*; infinite means the end of the crawl."""
-    return _later(copy.confirmed_at, lifetime(copy, dialect, bounds), bounds)
-
-
 def lifetime(copy: StoredResponse, dialect: Dialect, bounds: Bounds) -> float:
     """The lifetime of *copy* after it was confirmed (RFC 9309 §2.4), within *bounds*."""
     seconds = dialect.lifetime
@@ -330,6 +322,7 @@ def _bounded(seconds: float, dialect: Dialect, bounds: Bounds) -> float:
 
 
 def _later(time: float, seconds: float, bounds: Bounds) -> float:
+    """*seconds* after *time*; without end, the end of the crawl."""
     if math.isinf(seconds):
         return math.inf if time >= bounds.started else -math.inf
     return time + seconds

@@ -1,9 +1,8 @@
 """Records to groups: where a group begins and ends, and which groups apply to us.
 
-RFC 9309 §2.1: a group is "one or more user-agent lines that are followed by
-one or more rules. The group is terminated by a user-agent line or end of
-file". §2.2.4: other records "MUST NOT interfere with the parsing of explicitly
-defined records": nothing but a user-agent line after a rule starts a group.
+RFC 9309 §2.1: a group is "one or more user-agent lines that are followed by one or more rules. The
+group is terminated by a user-agent line or end of file". §2.2.4: other records "MUST NOT interfere
+with the parsing of explicitly defined records": they neither end nor start a group.
 """
 
 from __future__ import annotations
@@ -49,11 +48,10 @@ class OurGroup(NamedTuple):
 def groups_about(body: bytes, dialect: Dialect, agents: Sequence[str]) -> tuple[str, list[Group]]:
     """The first of *agents* that has groups, else ``*``; and its groups.
 
-    *agents* are a result of :func:`~scrapy_rep.rep.parsing.agents.preferences`. RFC 9309
-    §2.2.1: "If there is more than one group matching the user-agent, the
-    matching groups' rules MUST be combined into one group", and "If no
-    matching group exists, crawlers MUST obey the group with a user-agent line
-    with the '*' value, if present."
+    *agents* are a result of :func:`~scrapy_rep.rep.parsing.agents.preferences`. RFC 9309 §2.2.1:
+    "If there is more than one group matching the user-agent, the matching groups' rules MUST be
+    combined into one group", and "If no matching group exists, crawlers MUST obey the group with
+    a user-agent line with the '*' value, if present."
     """
     return groups_among(_read_groups(body, dialect, agents, every=False), agents)
 
