@@ -111,19 +111,20 @@ class Policy:
     def verdict(self, url: str, agents: Agents, now: float) -> Verdict:
         """The answer of :meth:`allowed` at time *now* with its reason."""
         if self.rules is not None:
-            return self._complete(self.rules.verdict(url, agents), now)
-        if is_robots_txt(url, self.dialect):
-            return self._complete(Verdict(True, Reason.ROBOTS_TXT_ITSELF), now)
-        reason = Reason(self.access.value)
-        return self._complete(Verdict(self._allows_all(), reason, detail=self.detail), now)
+            verdict = self.rules.verdict(url, agents)
+        elif is_robots_txt(url, self.dialect):
+            verdict = Verdict(True, Reason.ROBOTS_TXT_ITSELF)
+        else:
+            reason = Reason(self.access.value)
+            verdict = Verdict(self._allows_all(), reason, detail=self.detail)
+        return self._complete(verdict, now)
 
     def objection(self, url: str, agents: Agents, now: float) -> Verdict | None:
         """The verdict if an honoured directive refuses *url*, which the rules allow."""
         if self.robots is None or self.directives is None or is_robots_txt(url, self.dialect):
             return None
         for sent_as in (url, *self.spellings(url)):
-            refusal = self.directives.refusal(sent_as, agents)
-            if refusal is not None:
+            if refusal := self.directives.refusal(sent_as, agents):
                 verdict = Verdict(
                     False,
                     Reason.PURPOSE,

@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from email.utils import parsedate_tz
 from enum import Enum
-from typing import NamedTuple
 
 from ..dialects import Access, Dialect
 from ..parsing.urls import Origin
@@ -93,7 +92,7 @@ class Evaluation:
     access: Access | None
     copy: StoredResponse | None
     until: float
-    due: bool
+    due: bool = False
 
 
 # -- what an entry allows ------------------------------------------------------
@@ -115,38 +114,30 @@ def evaluate(
     if access is Access.UNREACHABLE:
         # The crawl that wrote it could use it (for example, a 429), but this crawl cannot.
         copy = access = None
-    end = -math.inf
+    start = end = -math.inf
     if copy is not None and _is_past(copy.confirmed_at, now):
-        end = _later(copy.confirmed_at, lifetime(copy, dialect, bounds), bounds)
-    usable = _Usable(copy, access, end)
+        start = copy.confirmed_at
+        end = _later(start, lifetime(copy, dialect, bounds), bounds)
     if entry is not None and entry.outage is not None:
+        usable = Evaluation(Freshness.OUTAGE, access, copy, end)
         last_access = access_result(entry.outage.result, dialect, overrides)
-        return _evaluate_outage(entry.outage, last_access, usable, dialect, bounds, now)
-    if copy is None:
-        return _use(Freshness.ABSENT, usable, now, now)
-    # A refresh begins in the last tenth of a lifetime, at least 30 s before the end, but not in
-    # the first half.
-    span = end - copy.confirmed_at
-    refresh_at = copy.confirmed_at + max(min(span * 0.9, span - 30), span / 2)
-    return _use(Freshness.FRESH if now < end else Freshness.STALE, usable, refresh_at, now)
-
-
-class _Usable(NamedTuple):
-    """The stored response that a crawl can use until *end*, and its access result."""
-
-    copy: StoredResponse | None
-    access: Access | None
-    end: float
+        return _evaluate_outage(usable, entry.outage, last_access, dialect, bounds, now)
+    freshness = Freshness.FRESH if now < end else Freshness.STALE if copy else Freshness.ABSENT
+    # A refresh begins in the last tenth of a lifetime. It gets 30 s, but at most half of the time.
+    span = end - start
+    refresh_at = start + max(min(span * 0.9, span - 30), span / 2)
+    return _at(now, Evaluation(freshness, access, copy, end), refresh_at)
 
 
 def _evaluate_outage(
+    usable: Evaluation,
     outage: Outage,
     last_access: Access,
-    usable: _Usable,
     dialect: Dialect,
     bounds: Bounds,
     now: float,
 ) -> Evaluation:
+    """The evaluation in *outage* of an entry whose stored response is *usable*."""
     due_at = retry_at(outage, bounds) if _is_past(outage.last_at, now) else -math.inf
     # "Unreachable" has a lifetime, like "unavailable". After it, for example if no crawl has run
     # for a while, the state is unknown.
@@ -154,28 +145,29 @@ def _evaluate_outage(
     # RFC 9309 §2.4 lets a cached robots.txt outlive its lifetime, but not the lack of one.
     outlives = usable.access is Access.SUCCESSFUL and dialect.stale_in_outage
     if outlives:
-        usable = usable._replace(end=max(usable.end, known_until))
-    if now < usable.end:
-        return _use(Freshness.OUTAGE, usable, due_at, now)
+        usable = replace(usable, until=max(usable.until, known_until))
+    if now < usable.until:
+        return _at(now, usable, due_at)
     if outlives:
-        return _use(Freshness.STALE, usable, due_at, now)
+        return _at(now, replace(usable, freshness=Freshness.STALE), due_at)
     grace = dialect.grace if bounds.grace is None else bounds.grace
     # Only the time from the first attempt to the last counts: one attempt a month ago does not
     # allow anything today. A start of 0 is not a measured time.
     lasted = outage.since > 0 and outage.last_at - outage.since > grace
     if now < known_until and lasted and Access.DISALLOWED not in (usable.access, last_access):
-        given_up = _Usable(None, Access.UNAVAILABLE, known_until)
-        return _use(Freshness.GIVEN_UP, given_up, due_at, now)
-    return _use(Freshness.REFUSED, _Usable(None, Access.UNREACHABLE, due_at), due_at, now)
+        usable = Evaluation(Freshness.GIVEN_UP, Access.UNAVAILABLE, None, known_until)
+    else:
+        usable = Evaluation(Freshness.REFUSED, Access.UNREACHABLE, None, due_at)
+    return _at(now, usable, due_at)
 
 
-def _use(freshness: Freshness, usable: _Usable, due_at: float, now: float) -> Evaluation:
-    """Use *usable*; a fetch is due at *due_at*. After the end of *usable*, wait for the fetch."""
-    copy, access, end = usable
-    if now >= end:
-        return Evaluation(freshness, None, None, until=now, due=True)
-    due = now >= due_at
-    return Evaluation(freshness, access, copy, until=end if due else min(due_at, end), due=due)
+def _at(now: float, usable: Evaluation, due_at: float) -> Evaluation:
+    """The evaluation at *now* of what is *usable* until a time, if a fetch is due at *due_at*."""
+    if now >= usable.until:
+        return Evaluation(usable.freshness, None, None, until=now, due=True)
+    if now >= due_at:
+        return replace(usable, due=True)
+    return replace(usable, until=min(due_at, usable.until))
 
 
 def _is_past(time: float, now: float) -> bool:
@@ -187,11 +179,7 @@ def _is_past(time: float, now: float) -> bool:
 
 
 def validators(entry: CacheEntry | None) -> Headers:
-    """Headers that make a request for the file conditional (RFC 9111 §4.3.1).
-
-    Without a stored file, there are none. They are only for the URL ``entry.copy.result.url``, not
-    for redirects that lead to it.
-    """
+    """Headers that make a request for the URL of the stored file conditional (RFC 9111 §4.3.1)."""
     if entry is None or entry.copy is None or not entry.copy.is_file:
         return ()
     if entry.outage is not None and entry.outage.result.status == 304:
@@ -199,11 +187,11 @@ def validators(entry: CacheEntry | None) -> Headers:
         return ()
     headers = entry.copy.result.headers
     found = []
-    etag = _first(headers, "etag")
-    if etag is not None and len(etag) <= _LONGEST_VALIDATOR and _SENDABLE.fullmatch(etag):
+    etag = _first(headers, "etag") or ""
+    if len(etag) <= _LONGEST_VALIDATOR and _SENDABLE.fullmatch(etag):
         found.append(("If-None-Match", etag))
-    modified = _first(headers, "last-modified")
-    if modified is not None and _http_date(modified, entry.copy.confirmed_at) is not None:
+    modified = _first(headers, "last-modified") or ""
+    if _http_date(modified, entry.copy.confirmed_at) is not None:
         found.append(("If-Modified-Since", modified))
     return tuple(found)
 
@@ -268,11 +256,11 @@ def _confirms(result: FetchResult, copy: StoredResponse) -> bool:
         stored = _first(copy.result.headers, "etag") or ""
         return etag.removeprefix("W/") == stored.removeprefix("W/")
     modified = _first(result.headers, "last-modified")
-    ours = _first(copy.result.headers, "last-modified")
+    ours = _first(copy.result.headers, "last-modified") or ""
     if modified is None or modified == ours:
         return True
     time = _http_date(modified, copy.confirmed_at)
-    return time is not None and time == _http_date(ours or "", copy.confirmed_at)
+    return time is not None and time == _http_date(ours, copy.confirmed_at)
 
 
 def _confirmed(copy: StoredResponse, result: FetchResult, now: float) -> StoredResponse:
@@ -409,8 +397,7 @@ _HTTP_DATE = re.compile(
 # The rfc850-date has a year of two digits.
 _TWO_DIGITS = re.compile("-[0-9]{2} ")
 _YEAR = 365.2425 * 24 * 3600
-# One member of a list (RFC 9110 §5.6.1): commas in quoted strings do not end it. A
-# string that is not closed reaches to the end.
+# One member of a list (RFC 9110 §5.6.1): commas in quoted strings do not end it.
 _MEMBER = re.compile(r'(?:[^,"]|"(?:[^"\\]|\\.)*(?:"|\\?\Z))+', re.DOTALL)
 _BLANK = " \t"
 
