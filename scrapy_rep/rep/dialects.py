@@ -16,10 +16,8 @@ _DAY = 24 * 3600.0
 class Access(Enum):
     """What the result of a fetch lets a crawler do (RFC 9309 §2.3.1)."""
 
-    #: §2.3.1.1 Successful: follow the rules that can be parsed.
-    SUCCESSFUL = "successful"
-    #: §2.3.1.3 Unavailable: the crawler may access anything.
-    UNAVAILABLE = "unavailable"
+    SUCCESSFUL = "successful"  #: §2.3.1.1 Successful: follow the rules that can be parsed.
+    UNAVAILABLE = "unavailable"  #: §2.3.1.3 Unavailable: the crawler may access anything.
     #: §2.3.1.4 Unreachable: complete disallow, until it can be reached.
     UNREACHABLE = "unreachable"
     #: The status itself forbids access. This result is not in RFC 9309, but in other dialects and

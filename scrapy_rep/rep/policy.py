@@ -32,9 +32,8 @@ class Policy:
     """The policy of *origin*, valid until the time *until*, in seconds since the epoch.
 
     If *access* is successful, *rules* is set, and *robots* is the file as this package reads it.
-    *directives* contains the directives that the crawl honours, if the file has any. *copy* is
-    the stored response in *entry* that is in use, if any. *due* says that it is time to fetch
-    again.
+    *directives* contains the directives that the crawl honours, if the file has any. *copy* is the
+    stored response in *entry* that is in use, if any. *due* says that it is time to fetch again.
     """
 
     origin: Origin

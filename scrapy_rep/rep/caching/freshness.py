@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from email.utils import parsedate_tz
@@ -16,7 +16,7 @@ from enum import Enum
 
 from ..dialects import Access, Dialect
 from ..parsing.urls import Origin
-from .access import FetchResult, Headers, access_result
+from .access import FetchResult, Headers, Overrides, access_result
 from .cache_entry import CacheEntry, Outage, StoredResponse
 
 #: The response headers, in lower case, that this file reads.
@@ -38,10 +38,8 @@ _LARGEST_DELTA = 2.0**31
 # The shortest lifetime: a request can use the response that it has waited for, and the sum of a
 # time and this value is always a later time.
 _LEAST = 0.001
-# The count of attempts stops here: stores have integers of 64 bits.
-_MOST_ATTEMPTS = 2**31
-# Some servers refuse a request with long headers.
-_LONGEST_VALIDATOR = 512
+_MOST_ATTEMPTS = 2**31  # The count stops here: stores have integers of 64 bits.
+_LONGEST_VALIDATOR = 512  # Some servers refuse a request with long headers.
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +52,7 @@ class Bounds:
     max_age: float | None = None
     #: ``REP_RETRY_DELAY``: from the first failed attempt to the next; it doubles each time,
     retry_delay: float = 60.0
-    #: ``REP_RETRY_MAX_DELAY``: up to this.
-    retry_max_delay: float = 3600.0
+    retry_max_delay: float = 3600.0  #: ``REP_RETRY_MAX_DELAY``: up to this.
     #: ``REP_UNREACHABLE_GRACE``: how long an unreachable origin without a stored response is
     #: refused; can be infinite; ``None`` for the dialect's.
     grace: float | None = None
@@ -99,11 +96,7 @@ class Evaluation:
 
 
 def evaluate(
-    entry: CacheEntry | None,
-    dialect: Dialect,
-    overrides: Mapping[int, Access] | None,
-    bounds: Bounds,
-    now: float,
+    entry: CacheEntry | None, dialect: Dialect, overrides: Overrides, bounds: Bounds, now: float
 ) -> Evaluation:
     """What *entry* allows at time *now* (RFC 9309 §2.3.1.4, §2.4).
 
@@ -120,8 +113,8 @@ def evaluate(
         end = _later(start, lifetime(copy, dialect, bounds), bounds)
     if entry is not None and entry.outage is not None:
         usable = Evaluation(Freshness.OUTAGE, access, copy, end)
-        last_access = access_result(entry.outage.result, dialect, overrides)
-        return _evaluate_outage(usable, entry.outage, last_access, dialect, bounds, now)
+        last = access_result(entry.outage.result, dialect, overrides)
+        return _evaluate_outage(usable, entry.outage, last, dialect, bounds, now)
     freshness = Freshness.FRESH if now < end else Freshness.STALE if copy else Freshness.ABSENT
     # A refresh begins in the last tenth of a lifetime. It gets 30 s, but at most half of the time.
     span = end - start
@@ -130,14 +123,9 @@ def evaluate(
 
 
 def _evaluate_outage(
-    usable: Evaluation,
-    outage: Outage,
-    last_access: Access,
-    dialect: Dialect,
-    bounds: Bounds,
-    now: float,
+    usable: Evaluation, outage: Outage, last: Access, dialect: Dialect, bounds: Bounds, now: float
 ) -> Evaluation:
-    """The evaluation in *outage* of an entry whose stored response is *usable*."""
+    """The evaluation of an entry with *outage*, whose access result is *last*."""
     due_at = retry_at(outage, bounds) if _is_past(outage.last_at, now) else -math.inf
     # "Unreachable" has a lifetime, like "unavailable". After it, for example if no crawl has run
     # for a while, the state is unknown.
@@ -154,7 +142,7 @@ def _evaluate_outage(
     # Only the time from the first attempt to the last counts: one attempt a month ago does not
     # allow anything today. A start of 0 is not a measured time.
     lasted = outage.since > 0 and outage.last_at - outage.since > grace
-    if now < known_until and lasted and Access.DISALLOWED not in (usable.access, last_access):
+    if now < known_until and lasted and Access.DISALLOWED not in (usable.access, last):
         usable = Evaluation(Freshness.GIVEN_UP, Access.UNAVAILABLE, None, known_until)
     else:
         usable = Evaluation(Freshness.REFUSED, Access.UNREACHABLE, None, due_at)

@@ -20,9 +20,6 @@ from typing import NamedTuple
 
 from ..dialects import Dialect
 
-#: What the reference library strips from both ends of keys and values: all ASCII white space.
-WHITE_SPACE = b" \t\v\f\r\n"
-
 #: RFC 9309 has only UTF-8; files in UTF-16 exist and start with one of these.
 UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 # Leniency of the reference library: an incomplete mark is skipped too.
@@ -150,7 +147,7 @@ def _agent_of(line: bytes, dialect: Dialect) -> bytes | None:
     """The value of *line* if it is a user-agent line."""
     key, colon, value = line.partition(b":")
     if _USUAL.get(key) is Field.USER_AGENT and colon and b"#" not in line:
-        return value.strip(WHITE_SPACE)
+        return value.strip()
     read = read_line(line, dialect)
     return read.value if read is not None and read.field is Field.USER_AGENT else None
 
@@ -204,7 +201,7 @@ def records_of(text: bytes, number: int, dialect: Dialect) -> list[Record]:
         if start > done:
             records += _each_record(text[done : start - 1], number, dialect)
             number += text.count(b"\n", done, start)
-        values = [value.strip(WHITE_SPACE) for value in text[start + 9 : end].split(_NEXT)]
+        values = [value.strip() for value in text[start + 9 : end].split(_NEXT)]
         records += zip(range(number, number + len(values)), repeat(Field.DISALLOW), values)
         number += len(values)
         done = end + 1
@@ -222,10 +219,10 @@ def _each_record(text: bytes, number: int, dialect: Dialect) -> list[Record]:
         if field is not None and colon:
             if b"#" in value:
                 value = value.partition(b"#")[0]
-            records.append((number, field, value.strip(WHITE_SPACE)))
+            records.append((number, field, value.strip()))
         elif line and (read := read_line(line, dialect)) is not None:
             records.append((number, read.field, read.value))
-        elif dialect.blank_ends_group and not line.strip(WHITE_SPACE):
+        elif dialect.blank_ends_group and not line.strip():
             records.append((number, Field.BLANK, b""))
         number += 1
     return records
@@ -233,7 +230,7 @@ def _each_record(text: bytes, number: int, dialect: Dialect) -> list[Record]:
 
 def read_line(line: bytes, dialect: Dialect) -> Line | None:
     """Parse *line*, a result of :func:`split_lines`; ``None`` if it has no key."""
-    line = line.partition(b"#")[0].strip(WHITE_SPACE)
+    line = line.partition(b"#")[0].strip()
     if not line:
         return None
     key, colon, value = line.partition(b":")
@@ -242,10 +239,10 @@ def read_line(line: bytes, dialect: Dialect) -> Line | None:
         if words is None:
             return None
         key, value = words.groups()
-    key = key.strip(WHITE_SPACE)
+    key = key.strip()
     if not key:
         return None
-    return Line(_field(key.lower(), dialect), key, value.strip(WHITE_SPACE), bool(colon))
+    return Line(_field(key.lower(), dialect), key, value.strip(), bool(colon))
 
 
 def _field(key: bytes, dialect: Dialect) -> Field:

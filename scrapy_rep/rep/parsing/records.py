@@ -1,8 +1,7 @@
 """Records that are not rules: their values, and the user-agent lines that they belong to.
 
-RFC 9309 §2.2.4: "Crawlers MAY interpret other records that are not part of the
-robots.txt protocol", which "MUST NOT interfere with the parsing of explicitly
-defined records".
+RFC 9309 §2.2.4: "Crawlers MAY interpret other records that are not part of the robots.txt
+protocol", which "MUST NOT interfere with the parsing of explicitly defined records".
 """
 
 from __future__ import annotations
@@ -291,10 +290,8 @@ def _clean_param(raw: bytes) -> tuple[CleanParam | None, str]:
     words = raw.split()
     params = words[0].split(b"&") if words else []
     if len(words) > 2 or not params or not all(params):
-        return (
-            None,
-            "Not a list of parameters with '&' between them. A space and a path may follow.",
-        )
+        problem = "Not a list of parameters with '&' between them. A space and a path may follow."
+        return None, problem
     path = _bytes_as_path(words[1]) if len(words) == 2 else None
     return CleanParam(tuple(map(_bytes_as_path, params)), path), ""
 
@@ -332,9 +329,8 @@ _SIGNALS = {b"yes": True, b"no": False}
 _USES = {use.value.encode(): use for use in ContentUse}
 
 
-# https://contentsignals.org, https://blog.cloudflare.com/content-signals-policy/:
-# "Content-Signal: search=yes, ai-train=no"; other purposes are neither granted
-# nor restricted.
+# https://contentsignals.org, https://blog.cloudflare.com/content-signals-policy/: "Content-Signal:
+# search=yes, ai-train=no"; other purposes are neither granted nor restricted.
 def _content_signal(raw: bytes) -> tuple[UsagePreferences | None, str]:
     path, signals = _split_path(raw)
     purposes: dict[str, bool] = {}

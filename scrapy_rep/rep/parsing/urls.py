@@ -1,9 +1,8 @@
 """Origins, and the form of a path in which URLs and patterns are compared.
 
-The canonical form (RFC 9309 §2.2.2, ``PathForm.CANONICAL``) is the same for a URL and for the
-literal parts of a pattern. It is ASCII; each byte has one form, itself or ``%XX`` in upper case.
-A literal ``*`` or ``$`` is ``%2A`` or ``%24``, so that ``*`` and ``$`` in a canonical pattern
-are always a wildcard and an anchor.
+The canonical form (RFC 9309 §2.2.2) is the same for a URL and for the literal parts of a pattern.
+It is ASCII; each byte has one form, itself or ``%XX`` in upper case. A literal ``*`` or ``$`` is
+``%2A`` or ``%24``, so that ``*`` and ``$`` in a pattern are always a wildcard and an anchor.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ from typing import ClassVar
 from urllib.parse import urlsplit
 
 from ..dialects import Dialect, PathForm
-from .lines import WHITE_SPACE
 
 #: Where the rules of an origin are (RFC 9309 §2.3).
 ROBOTS_TXT = "/robots.txt"
@@ -82,10 +80,8 @@ class Origin:
     The host is lower-case ASCII (IDNA), an IPv6 address without brackets. There is no userinfo.
     """
 
-    #: What the stats about the file of an origin begin with.
-    stats: ClassVar[str] = "robotstxt"
-    #: Whether pages may be refused because the file cannot be reached.
-    refuses: ClassVar[bool] = True
+    stats: ClassVar[str] = "robotstxt"  #: What the stats about the file of an origin begin with.
+    refuses: ClassVar[bool] = True  #: Whether pages may be refused if the file is unreachable.
 
     scheme: str
     host: str
@@ -161,7 +157,13 @@ def path_to_match(url: str | bytes, dialect: Dialect) -> str:
     """
     if dialect.path_form is PathForm.VERBATIM:
         return _verbatim_path(_bytes(url))
-    return _normal(*path_as_written(url), _FORMS[dialect.path_form])
+    path, mark, query = path_as_written(url)
+    form = _FORMS[dialect.path_form]
+    path = _in_form(path, form)
+    if "/." in path:
+        path = without_dot_segments(path)
+    # RFC 9309 §2.2.2 compares bytes: the "?" of an empty query is one.
+    return path + mark + _in_form(query, form)
 
 
 def path_as_written(url: str | bytes) -> tuple[str, str, str]:
@@ -170,37 +172,27 @@ def path_as_written(url: str | bytes) -> tuple[str, str, str]:
     They have one character per byte.
     """
     text = _strip(_bytes(url))
-    authority = _AUTHORITY.match(text)
-    if authority:
+    if authority := _AUTHORITY.match(text):
         _split(text)
         text = text[authority.end() :]
     elif not text.startswith("/"):
         raise InvalidURL(f"{url!r} is neither an absolute URL nor a path that starts with '/'")
-    return _path_and_query(text)
-
-
-def rest_to_match(rest: str, dialect: Dialect) -> str:
-    """:func:`path_to_match` for a URL after its authority; *rest* starts with ``/``."""
-    plain = rest.isascii() and not rest.encode().translate(None, _PLAIN)
-    if plain and "/." not in rest:
-        return rest
-    text = _bytes(rest)
-    if dialect.path_form is PathForm.VERBATIM:
-        return text.partition("#")[0].partition("\0")[0]
-    return _normal(*_path_and_query(_strip(text)), _FORMS[dialect.path_form])
-
-
-def _path_and_query(text: str) -> tuple[str, str, str]:
     path, mark, query = text.partition("#")[0].partition("?")
     path = path.replace("\\", "/")
     return path if path.startswith("/") else "/" + path, mark, query
 
 
-def site_of(url: str) -> str:
-    """Scheme and authority of *url*, or "" if clients may read them differently.
+def rest_to_match(rest: str, dialect: Dialect) -> str:
+    """:func:`path_to_match` for a URL after its authority; *rest* starts with ``/``."""
+    if rest.isascii() and "/." not in rest and not rest.encode().translate(None, _PLAIN):
+        return rest
+    if dialect.path_form is PathForm.VERBATIM:
+        return _bytes(rest).partition("#")[0].partition("\0")[0]
+    return path_to_match(rest, dialect)
 
-    For another URL that starts with these and ``/``, :func:`rest_to_match` can be used.
-    """
+
+def site_of(url: str) -> str:
+    """Scheme and authority of *url*; "" if clients may read them differently."""
     match = _SITE.match(url)
     return match.group()[:-1] if match and int(match.group(1) or 0) <= 65_535 else ""
 
@@ -214,16 +206,14 @@ def is_robots_txt(url: str | bytes, dialect: Dialect) -> bool:
 
 
 def canonical_patterns(values: Sequence[bytes], dialect: Dialect) -> list[str]:
-    """The values of rules in the form that *dialect* compares, without white space around them."""
+    """*values* of rules, without white space around them, in the form that *dialect* compares."""
     # Decoding can give a line end.
     if not dialect.wildcards or dialect.path_form is PathForm.DECODED:
-        return [_canonical_pattern(value.strip(WHITE_SPACE), dialect) for value in values]
-    # Most values do not change, so all are checked at once, which is fast. Values contain no line
-    # ends before and after.
+        return [_canonical_pattern(value, dialect) for value in values]
+    # Most values do not change, so all are checked at once, which is fast.
     together = b"\n".join([b"", *values, b""])
     literal_dollars = together.count(b"$") - together.count(b"$\n")
     if literal_dollars or together.translate(None, _PLAIN_OR_META):
-        together = b"\n".join([b"", *[value.strip(WHITE_SPACE) for value in values], b""])
         together = _ODD.sub(
             lambda odd: b"\n" + _canonical_pattern(odd.group(1), dialect).encode("ascii"), together
         )
@@ -257,14 +247,6 @@ def _in_form(text: str, form: _Form) -> str:
         decoded = bytes.fromhex(parts[index].replace("%", "")).decode("latin-1")
         parts[index] = decoded.translate(encoded)
     return "".join(parts)
-
-
-def _normal(path: str, mark: str, query: str, form: _Form) -> str:
-    path = _in_form(path, form)
-    if "/." in path:
-        path = without_dot_segments(path)
-    # RFC 9309 §2.2.2 compares bytes: the "?" of an empty query is one.
-    return path + mark + _in_form(query, form)
 
 
 def without_dot_segments(path: str) -> str:
