@@ -136,8 +136,7 @@ GOOGLE = Dialect(
     "google",
     max_size=None,
     utf16=False,
-    # robots.cc: a buffer of 2083 * 8 bytes, the last one for the final NUL.
-    max_line=2083 * 8 - 1,
+    max_line=2083 * 8 - 1,  # robots.cc: a buffer of 2083 * 8 bytes, the last one for the final NUL.
     nul_ends_line=True,
     keys_by_prefix=True,
     digits_in_tokens=False,
@@ -156,10 +155,8 @@ GOOGLE = Dialect(
 KOSTER1996 = Dialect(
     "koster1996",
     lenient_keys=False,
-    # §3.2.1: "a simple name"; §3.3: agent = token.
-    naming=Naming.WHOLE,
-    # §3.2: records are "separated by blank lines".
-    blank_ends_group=True,
+    naming=Naming.WHOLE,  # §3.2.1: "a simple name"; §3.3: agent = token.
+    blank_ends_group=True,  # §3.2: records are "separated by blank lines".
     path_form=PathForm.DECODED,
     wildcards=False,
     # §3.2.2: "in the order they occur in the record. The first match found is used."
@@ -168,18 +165,14 @@ KOSTER1996 = Dialect(
     # §3.1; "temporary failure" is any other that is not the client's. /robots.txt is allowed,
     # §3: robots "must retrieve these instructions before visiting other URLs".
     statuses=(_SUCCESSFUL, _FORBIDDEN, _TOO_MANY_REQUESTS, _CLIENT_ERRORS),
-    # §3.1: "should follow the redirects until a resource can be found".
-    max_redirects=20,
+    max_redirects=20,  # §3.1: "should follow the redirects until a resource can be found".
     too_many_redirects=Access.UNREACHABLE,
-    # §3.1: "should defer visits to the site".
-    when_unreachable=WhenUnreachable.DEFER,
-    # §3.4: "robots should default to an expiry of 7 days".
-    lifetime=7 * _DAY,
+    when_unreachable=WhenUnreachable.DEFER,  # §3.1: "should defer visits to the site".
+    lifetime=7 * _DAY,  # §3.4: "robots should default to an expiry of 7 days".
     max_lifetime=None,
     # §3.4: "must periodically verify the cached copy is fresh before using its contents".
     stale_in_outage=False,
-    # §3.1: "until such time as the resource can be retrieved".
-    grace=math.inf,
+    grace=math.inf,  # §3.1: "until such time as the resource can be retrieved".
 )
 
 #: The consensus of June 1994, "A Standard for Robot Exclusion". It does not mention encodings.
@@ -189,18 +182,15 @@ KOSTER1994 = Dialect(
     # "A case insensitive substring match of the name without version information is recommended."
     naming=Naming.SUBSTRING,
     blank_ends_group=True,
-    # "Unrecognised headers are ignored": Allow is not defined there.
-    allow_lines=False,
-    # "any URL that starts with this value".
-    wildcards=False,
+    allow_lines=False,  # "Unrecognised headers are ignored": Allow is not defined there.
+    wildcards=False,  # "any URL that starts with this value".
     precedence=Precedence.FIRST,
     index_pages=False,
     # There is either a file or none: "all robots will consider themselves welcome".
     statuses=(_SUCCESSFUL,),
     otherwise=Access.UNAVAILABLE,
     when_unreachable=WhenUnreachable.ALLOW,
-    # A stored response is used for the whole crawl.
-    lifetime=math.inf,
+    lifetime=math.inf,  # A stored response is used for the whole crawl.
     max_lifetime=None,
     cache_headers=False,
 )

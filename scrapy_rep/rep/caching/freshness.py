@@ -153,9 +153,9 @@ def _at(now: float, usable: Evaluation, due_at: float) -> Evaluation:
     """The evaluation at *now* of what is *usable* until a time, if a fetch is due at *due_at*."""
     if now >= usable.until:
         return Evaluation(usable.freshness, None, None, until=now, due=True)
-    if now >= due_at:
-        return replace(usable, due=True)
-    return replace(usable, until=min(due_at, usable.until))
+    due = now >= due_at
+    until = usable.until if due else min(due_at, usable.until)
+    return Evaluation(usable.freshness, usable.access, usable.copy, until, due)
 
 
 def _is_past(time: float, now: float) -> bool:
@@ -373,17 +373,14 @@ def retry_after(headers: Headers, received: float) -> float:
 
 # RFC 9110 §5.5: no controls; a line end would begin another header.
 _SENDABLE = re.compile(r"[\x20-\x7e\xa0-\xff]+")
-_DIGITS = re.compile(r"[0-9]+")
 # RFC 9110 §5.6.7: IMF-fixdate (a day of one digit is common), rfc850-date and
 # asctime-date. RFC 9111 §4.2: in any case; a zone other than GMT is invalid.
 _HTTP_DATE = re.compile(
     r"[a-z]{3}, \d{1,2} [a-z]{3} \d{4} \d\d:\d\d:\d\d gmt"
-    r"|[a-z]{6,9}, \d\d-[a-z]{3}-\d\d \d\d:\d\d:\d\d gmt"
+    r"|[a-z]{6,9}, \d\d-[a-z]{3}-(?P<year>\d\d) \d\d:\d\d:\d\d gmt"
     r"|[a-z]{3} [a-z]{3} [ \d]\d \d\d:\d\d:\d\d \d{4}",
     re.IGNORECASE | re.ASCII,
 )
-# The rfc850-date has a year of two digits.
-_TWO_DIGITS = re.compile("-[0-9]{2} ")
 _YEAR = 365.2425 * 24 * 3600
 # One member of a list (RFC 9110 §5.6.1): commas in quoted strings do not end it.
 _MEMBER = re.compile(r'(?:[^,"]|"(?:[^"\\]|\\.)*(?:"|\\?\Z))+', re.DOTALL)
@@ -412,7 +409,7 @@ def _directives(headers: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]
 
 def _delta_seconds(text: str) -> float | None:
     """RFC 9111 §1.2.2: a non-negative integer, in digits alone."""
-    if not _DIGITS.fullmatch(text):
+    if not (text.isascii() and text.isdigit()):
         return None
     # A float, which takes any number of digits: some integers may not be so long.
     return min(float(text), _LARGEST_DELTA)
@@ -420,11 +417,12 @@ def _delta_seconds(text: str) -> float | None:
 
 def _http_date(text: str, now: float) -> float | None:
     """RFC 9110 §5.6.7, as seconds since the epoch; the century is the one closest to *now*."""
-    fields = parsedate_tz(text) if _HTTP_DATE.fullmatch(text) else None
-    if fields is None:
+    match = _HTTP_DATE.fullmatch(text)
+    fields = parsedate_tz(text) if match else None
+    if match is None or fields is None:
         return None
     year, month, day, hour, minute, second = fields[:6]
-    if _TWO_DIGITS.search(text):
+    if match["year"]:
         # "Recipients […] MUST interpret a timestamp that appears to be more than 50 years in
         # the future as representing the most recent year in the past".
         this_year = 1970 + (int(now // _YEAR) if math.isfinite(now) else 0)

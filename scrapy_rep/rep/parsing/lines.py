@@ -160,8 +160,6 @@ def split_lines(body: bytes, dialect: Dialect) -> list[bytes]:
 class Lines:
     """The lines of :func:`split_lines`, for reading a few of them."""
 
-    __slots__ = ("_starts", "_text")
-
     def __init__(self, body: bytes, dialect: Dialect) -> None:
         # This is usually the body itself, without additional memory.
         self._text = text_of(body, dialect)
