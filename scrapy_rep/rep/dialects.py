@@ -120,7 +120,7 @@ class Dialect:
     #: The lifetime of a stored response if HTTP headers do not set one. §2.4: "SHOULD NOT use the
     #: cached version for more than 24 hours".
     lifetime: float = _DAY
-    max_lifetime: float | None = _DAY  #: The longest that headers can set, ``None`` for any.
+    max_lifetime: float | None = _DAY  #: The longest lifetime by headers, ``None`` for any.
     cache_headers: bool = True  #: HTTP cache headers count.
     #: A file outlives its lifetime while the robots.txt is unreachable, as §2.4 permits.
     stale_in_outage: bool = True
