@@ -16,7 +16,7 @@ from itertools import chain, islice
 
 from scrapy_rep.rep.dialects import Precedence
 from scrapy_rep.rep.parsing.agents import EVERYONE, Agents, lowered
-from scrapy_rep.rep.parsing.groups import Group, all_groups, groups_among
+from scrapy_rep.rep.parsing.groups import Group, groups_among, read_groups
 from scrapy_rep.rep.parsing.lines import Field
 from scrapy_rep.rep.parsing.records import OtherRecord
 from scrapy_rep.rep.parsing.urls import canonical_patterns
@@ -164,7 +164,7 @@ def flips(old: RobotsTxt, new: RobotsTxt, urls: Iterable[str], agents: Agents) -
 
 def _named(robots: RobotsTxt) -> set[str]:
     """The agents that groups of *robots* name, in lower case."""
-    groups = all_groups(robots.body, robots.dialect)
+    groups = read_groups(robots.body, robots.dialect)
     names = {lowered(name) for group in groups for name, _ in group.agents}
     return names - {EVERYONE, ""}
 
@@ -190,7 +190,7 @@ def _agents(old: RobotsTxt, new: RobotsTxt, named: list[str]) -> Iterator[AgentC
 
 def _rules(robots: RobotsTxt, named: Sequence[str]) -> dict[str, _Rules]:
     """The rules for each of *named*, and for everyone else."""
-    groups = all_groups(robots.body, robots.dialect, named)
+    groups = read_groups(robots.body, robots.dialect, named)
     kept: dict[tuple[int, ...], _Rules] = {}
     found = {}
     for name in (EVERYONE, *named):

@@ -125,7 +125,7 @@ def _rules(values: list[object]) -> Iterator[TdmRule]:
         pieces += location.count("*")
         if pieces > MOST_PIECES:
             return
-        raw = location.encode("utf-8", "surrogatepass").replace(b"\n", b"").replace(b"\r", b"")
+        raw = location.encode("utf-8", "surrogatepass").translate(None, b"\r\n").strip()
         (pattern,) = canonical_patterns([raw], RFC9309)
         # "Disallow:" without a value is no rule, and so it is here.
         if pattern:

@@ -1,7 +1,4 @@
-"""The specifications as data: one value for each point on which they differ.
-
-The code that uses a value is in the file for that point, which reads it from the dialect.
-"""
+"""The specifications as data: one value for each point on which they differ."""
 
 from __future__ import annotations
 
@@ -19,10 +16,8 @@ _DAY = 24 * 3600.0
 class Access(Enum):
     """What the result of a fetch lets a crawler do (RFC 9309 §2.3.1)."""
 
-    #: §2.3.1.1 Successful: follow the rules that can be parsed.
-    SUCCESSFUL = "successful"
-    #: §2.3.1.3 Unavailable: the crawler may access anything.
-    UNAVAILABLE = "unavailable"
+    SUCCESSFUL = "successful"  #: §2.3.1.1 Successful: follow the rules that can be parsed.
+    UNAVAILABLE = "unavailable"  #: §2.3.1.3 Unavailable: the crawler may access anything.
     #: §2.3.1.4 Unreachable: complete disallow, until it can be reached.
     UNREACHABLE = "unreachable"
     #: The status itself forbids access. This result is not in RFC 9309, but in other dialects and
@@ -33,41 +28,31 @@ class Access(Enum):
 class WhenUnreachable(Enum):
     """What to do with requests if the robots.txt is unreachable and not cached."""
 
-    #: It is refused (RFC 9309 §2.3.1.4: "MUST assume complete disallow").
-    DISALLOW = "disallow"
-    #: It is held until the next attempt to fetch the robots.txt.
-    DEFER = "defer"
-    #: It is admitted.
-    ALLOW = "allow"
+    DISALLOW = "disallow"  #: It is refused (RFC 9309 §2.3.1.4: "MUST assume complete disallow").
+    DEFER = "defer"  #: It is held until the next attempt to fetch the robots.txt.
+    ALLOW = "allow"  #: It is admitted.
 
 
 class Naming(Enum):
     """How the value of a user-agent line names a crawler."""
 
-    #: It starts with the product token, which is compared as a whole.
-    TOKEN = "token"
-    #: It is the name.
-    WHOLE = "whole"
-    #: It contains the name.
-    SUBSTRING = "substring"
+    TOKEN = "token"  #: It starts with the product token, which is compared as a whole.
+    WHOLE = "whole"  #: It is the name.
+    SUBSTRING = "substring"  #: It contains the name.
 
 
 class Precedence(Enum):
     """Which rule decides if several match."""
 
-    #: The one with the longest pattern; of equals, the one that allows.
-    LONGEST = "longest"
-    #: The first one in the file.
-    FIRST = "first"
+    LONGEST = "longest"  #: The one with the longest pattern; of equals, the one that allows.
+    FIRST = "first"  #: The first one in the file.
 
 
 class PathForm(Enum):
     """How URLs and patterns are normalised before they are compared."""
 
-    #: RFC 9309 §2.2.2: the same percent-encoding on both sides.
-    CANONICAL = "canonical"
-    #: The draft of 1996, §3.2.2: everything is decoded except ``%2F``.
-    DECODED = "decoded"
+    CANONICAL = "canonical"  #: RFC 9309 §2.2.2: the same percent-encoding on both sides.
+    DECODED = "decoded"  #: The draft of 1996, §3.2.2: everything is decoded except ``%2F``.
     #: The reference library: URLs are not changed, patterns are partly escaped.
     VERBATIM = "verbatim"
 
@@ -91,21 +76,16 @@ class Dialect:
     # lines.py
     #: How many bytes of a file are read by default, ``None`` for all.
     max_size: int | None = MIN_PARSED_SIZE
-    #: Decode a file that starts with a UTF-16 byte order mark.
-    utf16: bool = True
-    #: How many bytes of a line are read, ``None`` for all.
-    max_line: int | None = None
-    #: The first NUL ends its line, as in C.
-    nul_ends_line: bool = False
+    utf16: bool = True  #: Decode a file that starts with a UTF-16 byte order mark.
+    max_line: int | None = None  #: How many bytes of a line are read, ``None`` for all.
+    nul_ends_line: bool = False  #: The first NUL ends its line, as in C.
     #: Accept the typos and the missing colon that the reference library accepts.
     lenient_keys: bool = True
-    #: ``Disallowed:`` counts as ``Disallow:``, and so on.
-    keys_by_prefix: bool = False
+    keys_by_prefix: bool = False  #: ``Disallowed:`` counts as ``Disallow:``, and so on.
 
     # agents.py
     naming: Naming = Naming.TOKEN
-    #: Product tokens may contain digits.
-    digits_in_tokens: bool = True
+    digits_in_tokens: bool = True  #: Product tokens may contain digits.
     #: A user-agent line without a name applies to the agent without a name, not to no agent.
     empty_names: bool = False
 
@@ -113,18 +93,14 @@ class Dialect:
     #: A blank line ends a group; a line that has only a comment is not blank. §2.2.4: what is
     #: not a rule "MUST NOT interfere" with groups.
     blank_ends_group: bool = False
-    #: There are Allow lines.
-    allow_lines: bool = True
+    allow_lines: bool = True  #: There are Allow lines.
 
     # urls.py, matching.py
     path_form: PathForm = PathForm.CANONICAL
-    #: ``*`` and ``$`` in patterns have a meaning.
-    wildcards: bool = True
+    wildcards: bool = True  #: ``*`` and ``$`` in patterns have a meaning.
     precedence: Precedence = Precedence.LONGEST
-    #: ``Allow: /a/index.html`` also allows ``/a/``.
-    index_pages: bool = True
-    #: ``/robots.txt`` itself is always allowed (§2.2.2).
-    robots_txt_allowed: bool = True
+    index_pages: bool = True  #: ``Allow: /a/index.html`` also allows ``/a/``.
+    robots_txt_allowed: bool = True  #: ``/robots.txt`` itself is always allowed (§2.2.2).
     #: A rule without a value matches every path with a length of 0, and never refuses it.
     empty_rules_match: bool = False
 
@@ -144,10 +120,8 @@ class Dialect:
     #: The lifetime of a stored response if HTTP headers do not set one. §2.4: "SHOULD NOT use the
     #: cached version for more than 24 hours".
     lifetime: float = _DAY
-    #: The longest lifetime that headers can set, ``None`` for any.
-    max_lifetime: float | None = _DAY
-    #: HTTP cache headers count.
-    cache_headers: bool = True
+    max_lifetime: float | None = _DAY  #: The longest lifetime by headers, ``None`` for any.
+    cache_headers: bool = True  #: HTTP cache headers count.
     #: A file outlives its lifetime while the robots.txt is unreachable, as §2.4 permits.
     stale_in_outage: bool = True
     #: How long an origin is unreachable, without a stored response, before it counts as an origin
@@ -162,8 +136,7 @@ GOOGLE = Dialect(
     "google",
     max_size=None,
     utf16=False,
-    # robots.cc: a buffer of 2083 * 8 bytes, the last one for the final NUL.
-    max_line=2083 * 8 - 1,
+    max_line=2083 * 8 - 1,  # robots.cc: a buffer of 2083 * 8 bytes, the last one for the final NUL.
     nul_ends_line=True,
     keys_by_prefix=True,
     digits_in_tokens=False,
@@ -182,10 +155,8 @@ GOOGLE = Dialect(
 KOSTER1996 = Dialect(
     "koster1996",
     lenient_keys=False,
-    # §3.2.1: "a simple name"; §3.3: agent = token.
-    naming=Naming.WHOLE,
-    # §3.2: records are "separated by blank lines".
-    blank_ends_group=True,
+    naming=Naming.WHOLE,  # §3.2.1: "a simple name"; §3.3: agent = token.
+    blank_ends_group=True,  # §3.2: records are "separated by blank lines".
     path_form=PathForm.DECODED,
     wildcards=False,
     # §3.2.2: "in the order they occur in the record. The first match found is used."
@@ -194,18 +165,14 @@ KOSTER1996 = Dialect(
     # §3.1; "temporary failure" is any other that is not the client's. /robots.txt is allowed,
     # §3: robots "must retrieve these instructions before visiting other URLs".
     statuses=(_SUCCESSFUL, _FORBIDDEN, _TOO_MANY_REQUESTS, _CLIENT_ERRORS),
-    # §3.1: "should follow the redirects until a resource can be found".
-    max_redirects=20,
+    max_redirects=20,  # §3.1: "should follow the redirects until a resource can be found".
     too_many_redirects=Access.UNREACHABLE,
-    # §3.1: "should defer visits to the site".
-    when_unreachable=WhenUnreachable.DEFER,
-    # §3.4: "robots should default to an expiry of 7 days".
-    lifetime=7 * _DAY,
+    when_unreachable=WhenUnreachable.DEFER,  # §3.1: "should defer visits to the site".
+    lifetime=7 * _DAY,  # §3.4: "robots should default to an expiry of 7 days".
     max_lifetime=None,
     # §3.4: "must periodically verify the cached copy is fresh before using its contents".
     stale_in_outage=False,
-    # §3.1: "until such time as the resource can be retrieved".
-    grace=math.inf,
+    grace=math.inf,  # §3.1: "until such time as the resource can be retrieved".
 )
 
 #: The consensus of June 1994, "A Standard for Robot Exclusion". It does not mention encodings.
@@ -215,23 +182,18 @@ KOSTER1994 = Dialect(
     # "A case insensitive substring match of the name without version information is recommended."
     naming=Naming.SUBSTRING,
     blank_ends_group=True,
-    # "Unrecognised headers are ignored": Allow is not defined there.
-    allow_lines=False,
-    # "any URL that starts with this value".
-    wildcards=False,
+    allow_lines=False,  # "Unrecognised headers are ignored": Allow is not defined there.
+    wildcards=False,  # "any URL that starts with this value".
     precedence=Precedence.FIRST,
     index_pages=False,
     # There is either a file or none: "all robots will consider themselves welcome".
     statuses=(_SUCCESSFUL,),
     otherwise=Access.UNAVAILABLE,
     when_unreachable=WhenUnreachable.ALLOW,
-    # A stored response is used for the whole crawl.
-    lifetime=math.inf,
+    lifetime=math.inf,  # A stored response is used for the whole crawl.
     max_lifetime=None,
     cache_headers=False,
 )
 
 #: By the name that ``REP_DIALECT`` takes.
-DIALECTS: dict[str, Dialect] = {
-    dialect.name: dialect for dialect in (RFC9309, GOOGLE, KOSTER1996, KOSTER1994)
-}
+DIALECTS = {dialect.name: dialect for dialect in (RFC9309, GOOGLE, KOSTER1996, KOSTER1994)}

@@ -32,9 +32,8 @@ class Policy:
     """The policy of *origin*, valid until the time *until*, in seconds since the epoch.
 
     If *access* is successful, *rules* is set, and *robots* is the file as this package reads it.
-    *directives* contains the directives that the crawl honours, if the file has any. *copy* is
-    the stored response in *entry* that is in use, if any. *due* says that it is time to fetch
-    again.
+    *directives* contains the directives that the crawl honours, if the file has any. *copy* is the
+    stored response in *entry* that is in use, if any. *due* says that it is time to fetch again.
     """
 
     origin: Origin
@@ -110,37 +109,37 @@ class Policy:
 
     def verdict(self, url: str, agents: Agents, now: float) -> Verdict:
         """The answer of :meth:`allowed` at time *now* with its reason."""
-        age = max(0.0, now - self.fetched_at)
         if self.rules is not None:
-            return replace(self.rules.verdict(url, agents), origin=self.origin, age=age)
-        if is_robots_txt(url, self.dialect):
-            return Verdict(True, Reason.ROBOTS_TXT_ITSELF, origin=self.origin, age=age)
-        reason = Reason(self.access.value)
-        return Verdict(self._allows_all(), reason, None, (), self.origin, age, self.detail)
+            verdict = self.rules.verdict(url, agents)
+        elif is_robots_txt(url, self.dialect):
+            verdict = Verdict(True, Reason.ROBOTS_TXT_ITSELF)
+        else:
+            reason = Reason(self.access.value)
+            verdict = Verdict(self._allows_all(), reason, detail=self.detail)
+        return self._complete(verdict, now)
 
     def objection(self, url: str, agents: Agents, now: float) -> Verdict | None:
         """The verdict if an honoured directive refuses *url*, which the rules allow."""
         if self.robots is None or self.directives is None or is_robots_txt(url, self.dialect):
             return None
-        age = max(0.0, now - self.fetched_at)
         for sent_as in (url, *self.spellings(url)):
-            refusal = self.directives.refusal(sent_as, agents)
-            if refusal is None:
-                continue
-            return Verdict(
-                False,
-                Reason.PURPOSE,
-                group=refusal.record.names_among(self.robots.lines_naming(agents)),
-                origin=self.origin,
-                age=age,
-                detail=refusal.why,
-                record=refusal.record,
-                sent_as="" if sent_as == url else sent_as,
-            )
+            if refusal := self.directives.refusal(sent_as, agents):
+                verdict = Verdict(
+                    False,
+                    Reason.PURPOSE,
+                    group=refusal.record.names_among(self.robots.lines_naming(agents)),
+                    detail=refusal.why,
+                    record=refusal.record,
+                    sent_as="" if sent_as == url else sent_as,
+                )
+                return self._complete(verdict, now)
         pace = self.directives.pace(agents)
         if not pace.seconds_until_open(now):
             return None
-        return Verdict(False, Reason.VISIT_TIME, origin=self.origin, age=age, detail=pace.times)
+        return self._complete(Verdict(False, Reason.VISIT_TIME, detail=pace.times), now)
+
+    def _complete(self, verdict: Verdict, now: float) -> Verdict:
+        return replace(verdict, origin=self.origin, age=max(0.0, now - self.fetched_at))
 
     def _allows_all(self) -> bool:
         if self.access is Access.UNREACHABLE:

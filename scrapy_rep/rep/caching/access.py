@@ -10,17 +10,17 @@ from ..dialects import Access, Dialect
 
 #: Names, in lower case, and values.
 Headers = tuple[tuple[str, str], ...]
+#: Access results of statuses, from ``REP_STATUS_OVERRIDES``.
+Overrides = Mapping[int, Access] | None
 
 
 class Failure(Enum):
     """Why a fetch has no final response."""
 
-    #: No connection, no name, a reset, a broken body, a timeout, …
-    NO_ANSWER = "no answer"
+    NO_ANSWER = "no answer"  #: No connection, no name, a reset, a broken body, a timeout, …
     #: §2.3.1.2: more redirects in a row than the limit, or a loop.
     TOO_MANY_REDIRECTS = "too many redirects"
-    #: A redirect from http or https to something else.
-    REDIRECT_TO_OTHER_SCHEME = "redirect to another scheme"
+    REDIRECT_TO_OTHER_SCHEME = "redirect to another scheme"  #: From http or https to another one.
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,20 +43,16 @@ class FetchResult:
     cut: bool = False
     #: For each redirect that was followed, the headers that determine its lifetime.
     via: tuple[Headers, ...] = ()
-    #: The User-Agent that was sent; empty if unknown.
-    user_agent: str = ""
+    user_agent: str = ""  #: The User-Agent that was sent; empty if unknown.
 
     def size_to_read(self, max_size: int) -> int:
         """How many bytes of the body are parsed if *max_size* is the limit."""
-        # The last line of a cut body is incomplete. The crawl that cut it may have had a smaller
-        # limit.
+        # The last line of a cut body is incomplete. The limit of that crawl may have been smaller.
         return min(max_size, len(self.body) - self.cut)
 
 
-def access_result(
-    result: FetchResult, dialect: Dialect, overrides: Mapping[int, Access] | None = None
-) -> Access:
-    """The access result of *result* in *dialect*; *overrides* has results for some statuses."""
+def access_result(result: FetchResult, dialect: Dialect, overrides: Overrides = None) -> Access:
+    """The access result of *result* in *dialect*."""
     if result.failure in (Failure.TOO_MANY_REDIRECTS, Failure.REDIRECT_TO_OTHER_SCHEME):
         return dialect.too_many_redirects
     if result.failure is not None or result.status is None:

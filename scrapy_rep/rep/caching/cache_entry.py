@@ -1,8 +1,5 @@
 """The results of fetches for one origin: the value in a store.
 
-Their meaning depends on the dialect and the settings of the crawl that reads them (:mod:`.access`,
-:mod:`.freshness`).
-
 Times are seconds since the epoch, by the clock of the crawl that fetched.
 """
 
@@ -34,8 +31,8 @@ class StoredResponse:
 
     def differs_from(self, other: StoredResponse) -> bool:
         """Whether one of both is a file that the other is not."""
-        is_other_file = self.is_file is not other.is_file
-        return is_other_file or (self.is_file and self.result.body != other.result.body)
+        files = [each.result.body if each.is_file else None for each in (self, other)]
+        return files[0] != files[1]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,38 +1,28 @@
-"""How long a cache entry may be used, and when to fetch again.
+"""How long a cache entry may be used, and when to fetch again (RFC 9309 §2.3.1.4, §2.4; RFC 9111).
 
-RFC 9309 §2.4 with RFC 9111 defines how long a stored response is fresh, RFC 9309 §2.3.1.4 what a
-crawler may do while a robots.txt is unreachable.
-
-Three pure functions: :func:`update` adds the result of a fetch to an entry; :func:`evaluate`
-returns what an entry allows at a time; :func:`validators` makes a request conditional. Entries
-come from servers and stores, which are not trusted: no value in them can raise an exception here
-or last forever.
-
-Times are seconds since the epoch, spans are seconds.
+Entries come from servers and stores, which are not trusted: no value in them can raise an
+exception here or last forever. Times are seconds since the epoch, spans are seconds.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from email.utils import parsedate_tz
 from enum import Enum
-from typing import NamedTuple
 
 from ..dialects import Access, Dialect
 from ..parsing.urls import Origin
-from .access import FetchResult, Headers, access_result
+from .access import FetchResult, Headers, Overrides, access_result
 from .cache_entry import CacheEntry, Outage, StoredResponse
 
 #: The response headers, in lower case, that this file reads.
 KEPT_HEADERS = frozenset(
     {"age", "cache-control", "date", "etag", "expires", "last-modified", "retry-after", "vary"}
 )
-# Headers that determine the lifetime of a response.
-_LIFETIME_HEADERS = frozenset({"age", "cache-control", "date", "expires"})
 # Headers about one message, not about the file: a 304 replaces or removes them.
 _ABOUT_ONE_MESSAGE = frozenset({"age", "date", "retry-after"})
 
@@ -48,15 +38,8 @@ _LARGEST_DELTA = 2.0**31
 # The shortest lifetime: a request can use the response that it has waited for, and the sum of a
 # time and this value is always a later time.
 _LEAST = 0.001
-# A refresh begins in the last tenth of a lifetime. It gets this many seconds, but
-# not more than half of the lifetime.
-_TIME_TO_REFRESH = 30.0
-# More than any setting of the two delays needs.
-_MOST_DOUBLINGS = 64
-# The count of attempts stops here: stores have integers of 64 bits.
-_MOST_ATTEMPTS = 2**31
-# Some servers refuse a request with long headers.
-_LONGEST_VALIDATOR = 512
+_MOST_ATTEMPTS = 2**31  # The count stops here: stores have integers of 64 bits.
+_LONGEST_VALIDATOR = 512  # Some servers refuse a request with long headers.
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +52,7 @@ class Bounds:
     max_age: float | None = None
     #: ``REP_RETRY_DELAY``: from the first failed attempt to the next; it doubles each time,
     retry_delay: float = 60.0
-    #: ``REP_RETRY_MAX_DELAY``: up to this.
-    retry_max_delay: float = 3600.0
+    retry_max_delay: float = 3600.0  #: ``REP_RETRY_MAX_DELAY``: up to this.
     #: ``REP_UNREACHABLE_GRACE``: how long an unreachable origin without a stored response is
     #: refused; can be infinite; ``None`` for the dialect's.
     grace: float | None = None
@@ -81,12 +63,9 @@ class Bounds:
 class Freshness(Enum):
     """The state of a cache entry at a time."""
 
-    #: There is no entry.
-    ABSENT = "absent"
-    #: The last response is within its lifetime.
-    FRESH = "fresh"
-    #: It is past its lifetime (RFC 9309 §2.4: "SHOULD NOT use").
-    STALE = "stale"
+    ABSENT = "absent"  #: There is no entry.
+    FRESH = "fresh"  #: The last response is within its lifetime.
+    STALE = "stale"  #: It is past its lifetime (RFC 9309 §2.4: "SHOULD NOT use").
     #: The robots.txt is unreachable; the earlier response is still used
     #: (RFC 9309 §2.4: "unless the robots.txt is unreachable").
     OUTAGE = "outage"
@@ -110,18 +89,14 @@ class Evaluation:
     access: Access | None
     copy: StoredResponse | None
     until: float
-    due: bool
+    due: bool = False
 
 
 # -- what an entry allows ------------------------------------------------------
 
 
 def evaluate(
-    entry: CacheEntry | None,
-    dialect: Dialect,
-    overrides: Mapping[int, Access] | None,
-    bounds: Bounds,
-    now: float,
+    entry: CacheEntry | None, dialect: Dialect, overrides: Overrides, bounds: Bounds, now: float
 ) -> Evaluation:
     """What *entry* allows at time *now* (RFC 9309 §2.3.1.4, §2.4).
 
@@ -129,41 +104,28 @@ def evaluate(
     """
     copy = entry.copy if entry else None
     access = access_result(copy.result, dialect, overrides) if copy else None
-    if copy is None or access is Access.UNREACHABLE:
+    if access is Access.UNREACHABLE:
         # The crawl that wrote it could use it (for example, a 429), but this crawl cannot.
-        usable = _Usable(None, None, -math.inf)
-    else:
-        past = _is_past(copy.confirmed_at, now)
-        usable = _Usable(copy, access, fresh_until(copy, dialect, bounds) if past else -math.inf)
+        copy = access = None
+    start = end = -math.inf
+    if copy is not None and _is_past(copy.confirmed_at, now):
+        start = copy.confirmed_at
+        end = _later(start, lifetime(copy, dialect, bounds), bounds)
     if entry is not None and entry.outage is not None:
-        last_access = access_result(entry.outage.result, dialect, overrides)
-        return _evaluate_outage(entry.outage, last_access, usable, dialect, bounds, now)
-    if usable.copy is None:
-        return _wait(Freshness.ABSENT, now)
-    if now >= usable.end:
-        return _wait(Freshness.STALE, now)
-    confirmed = usable.copy.confirmed_at
-    span = usable.end - confirmed
-    refresh_at = confirmed + max(min(span * 0.9, span - _TIME_TO_REFRESH), span / 2)
-    return _use(Freshness.FRESH, usable, refresh_at, now)
-
-
-class _Usable(NamedTuple):
-    """The stored response that a crawl can use until *end*, and its access result."""
-
-    copy: StoredResponse | None
-    access: Access | None
-    end: float
+        usable = Evaluation(Freshness.OUTAGE, access, copy, end)
+        last = access_result(entry.outage.result, dialect, overrides)
+        return _evaluate_outage(usable, entry.outage, last, dialect, bounds, now)
+    freshness = Freshness.FRESH if now < end else Freshness.STALE if copy else Freshness.ABSENT
+    # A refresh begins in the last tenth of a lifetime. It gets 30 s, but at most half of the time.
+    span = end - start
+    refresh_at = start + max(min(span * 0.9, span - 30), span / 2)
+    return _at(now, Evaluation(freshness, access, copy, end), refresh_at)
 
 
 def _evaluate_outage(
-    outage: Outage,
-    last_access: Access,
-    usable: _Usable,
-    dialect: Dialect,
-    bounds: Bounds,
-    now: float,
+    usable: Evaluation, outage: Outage, last: Access, dialect: Dialect, bounds: Bounds, now: float
 ) -> Evaluation:
+    """The evaluation of an entry with *outage*, whose access result is *last*."""
     due_at = retry_at(outage, bounds) if _is_past(outage.last_at, now) else -math.inf
     # "Unreachable" has a lifetime, like "unavailable". After it, for example if no crawl has run
     # for a while, the state is unknown.
@@ -171,32 +133,29 @@ def _evaluate_outage(
     # RFC 9309 §2.4 lets a cached robots.txt outlive its lifetime, but not the lack of one.
     outlives = usable.access is Access.SUCCESSFUL and dialect.stale_in_outage
     if outlives:
-        usable = usable._replace(end=max(usable.end, known_until))
-    if now < usable.end:
-        return _use(Freshness.OUTAGE, usable, due_at, now)
+        usable = replace(usable, until=max(usable.until, known_until))
+    if now < usable.until:
+        return _at(now, usable, due_at)
     if outlives:
-        return _wait(Freshness.STALE, now)
+        return _at(now, replace(usable, freshness=Freshness.STALE), due_at)
     grace = dialect.grace if bounds.grace is None else bounds.grace
     # Only the time from the first attempt to the last counts: one attempt a month ago does not
     # allow anything today. A start of 0 is not a measured time.
     lasted = outage.since > 0 and outage.last_at - outage.since > grace
-    disallowed = Access.DISALLOWED in (usable.access, last_access)
-    if now < known_until and lasted and not disallowed:
-        given_up = _Usable(None, Access.UNAVAILABLE, known_until)
-        return _use(Freshness.GIVEN_UP, given_up, due_at, now)
-    if now >= due_at:
-        return _wait(Freshness.REFUSED, now)
-    return _use(Freshness.REFUSED, _Usable(None, Access.UNREACHABLE, due_at), due_at, now)
+    if now < known_until and lasted and Access.DISALLOWED not in (usable.access, last):
+        usable = Evaluation(Freshness.GIVEN_UP, Access.UNAVAILABLE, None, known_until)
+    else:
+        usable = Evaluation(Freshness.REFUSED, Access.UNREACHABLE, None, due_at)
+    return _at(now, usable, due_at)
 
 
-def _wait(freshness: Freshness, now: float) -> Evaluation:
-    return Evaluation(freshness, None, None, until=now, due=True)
-
-
-def _use(freshness: Freshness, usable: _Usable, due_at: float, now: float) -> Evaluation:
-    copy, access, end = usable
+def _at(now: float, usable: Evaluation, due_at: float) -> Evaluation:
+    """The evaluation at *now* of what is *usable* until a time, if a fetch is due at *due_at*."""
+    if now >= usable.until:
+        return Evaluation(usable.freshness, None, None, until=now, due=True)
     due = now >= due_at
-    return Evaluation(freshness, access, copy, until=end if due else min(due_at, end), due=due)
+    until = usable.until if due else min(due_at, usable.until)
+    return Evaluation(usable.freshness, usable.access, usable.copy, until, due)
 
 
 def _is_past(time: float, now: float) -> bool:
@@ -208,23 +167,19 @@ def _is_past(time: float, now: float) -> bool:
 
 
 def validators(entry: CacheEntry | None) -> Headers:
-    """Headers that make a request for the file conditional (RFC 9111 §4.3.1).
-
-    Without a stored file, there are none. They are only for the URL ``entry.copy.result.url``, not
-    for redirects that lead to it.
-    """
-    if entry is None or entry.copy is None or not _is_file(entry.copy.result):
+    """Headers that make a request for the URL of the stored file conditional (RFC 9111 §4.3.1)."""
+    if entry is None or entry.copy is None or not entry.copy.is_file:
         return ()
     if entry.outage is not None and entry.outage.result.status == 304:
         # The last request had them, and the 304 did not match the stored file (see _confirms).
         return ()
     headers = entry.copy.result.headers
     found = []
-    etag = _first(headers, "etag")
-    if etag is not None and len(etag) <= _LONGEST_VALIDATOR and _SENDABLE.fullmatch(etag):
+    etag = _first(headers, "etag") or ""
+    if len(etag) <= _LONGEST_VALIDATOR and _SENDABLE.fullmatch(etag):
         found.append(("If-None-Match", etag))
-    modified = _first(headers, "last-modified")
-    if modified is not None and _http_date(modified, entry.copy.confirmed_at) is not None:
+    modified = _first(headers, "last-modified") or ""
+    if _http_date(modified, entry.copy.confirmed_at) is not None:
         found.append(("If-Modified-Since", modified))
     return tuple(found)
 
@@ -248,7 +203,8 @@ def shared_with(entry: CacheEntry | None, user_agent: str) -> CacheEntry | None:
 
 def of_lifetime(headers: Headers) -> Headers:
     """The *headers* that determine the lifetime of a response."""
-    return tuple(field for field in headers if field[0] in _LIFETIME_HEADERS)
+    names = ("age", "cache-control", "date", "expires")
+    return tuple(field for field in headers if field[0] in names)
 
 
 def update(
@@ -275,7 +231,7 @@ def update(
 
 def _confirms(result: FetchResult, copy: StoredResponse) -> bool:
     """Whether *result* confirms that *copy* is still valid (RFC 9111 §4.3.4)."""
-    if result.status != 304 or result.failure is not None or not _is_file(copy.result):
+    if result.status != 304 or result.failure is not None or not copy.is_file:
         return False
     # RFC 9110 §8.8.1: a validator is about versions of one resource.
     if result.url != copy.result.url:
@@ -288,11 +244,11 @@ def _confirms(result: FetchResult, copy: StoredResponse) -> bool:
         stored = _first(copy.result.headers, "etag") or ""
         return etag.removeprefix("W/") == stored.removeprefix("W/")
     modified = _first(result.headers, "last-modified")
-    ours = _first(copy.result.headers, "last-modified")
+    ours = _first(copy.result.headers, "last-modified") or ""
     if modified is None or modified == ours:
         return True
     time = _http_date(modified, copy.confirmed_at)
-    return time is not None and time == _http_date(ours or "", copy.confirmed_at)
+    return time is not None and time == _http_date(ours, copy.confirmed_at)
 
 
 def _confirmed(copy: StoredResponse, result: FetchResult, now: float) -> StoredResponse:
@@ -319,23 +275,11 @@ def _outage(known: Outage | None, result: FetchResult, now: float) -> Outage:
     return Outage(result, since=since, last_at=now, attempts=attempts)
 
 
-def _is_file(result: FetchResult) -> bool:
-    return result.failure is None and result.status is not None and 200 <= result.status <= 299
-
-
 # -- how long a stored response is fresh ---------------------------------------
 
 
-def fresh_until(copy: StoredResponse, dialect: Dialect, bounds: Bounds) -> float:
-    """The end of the lifetime of *copy*; infinite means the end of the crawl."""
-    return _later(copy.confirmed_at, lifetime(copy, dialect, bounds), bounds)
-
-
 def lifetime(copy: StoredResponse, dialect: Dialect, bounds: Bounds) -> float:
-    """The lifetime of *copy* after it was confirmed (RFC 9309 §2.4).
-
-    Its headers determine the lifetime within *bounds*, if *dialect* uses them.
-    """
+    """The lifetime of *copy* after it was confirmed (RFC 9309 §2.4), within *bounds*."""
     seconds = dialect.lifetime
     # The headers of a redirect that was not followed are about the redirect.
     if dialect.cache_headers and copy.result.failure is None:
@@ -354,6 +298,7 @@ def _bounded(seconds: float, dialect: Dialect, bounds: Bounds) -> float:
 
 
 def _later(time: float, seconds: float, bounds: Bounds) -> float:
+    """*seconds* after *time*; without end, the end of the crawl."""
     if math.isinf(seconds):
         return math.inf if time >= bounds.started else -math.inf
     return time + seconds
@@ -408,17 +353,15 @@ def retry_at(outage: Outage, bounds: Bounds) -> float:
     The delay is ``retry_delay``, doubled with each attempt, up to ``retry_max_delay``. A longer
     Retry-After (RFC 9110 §10.2.3) counts instead, up to a day.
     """
-    doublings = min(max(outage.attempts - 1, 0), _MOST_DOUBLINGS)
+    # 64 are more than any setting of the two delays needs.
+    doublings = min(max(outage.attempts - 1, 0), 64)
     delay = min(bounds.retry_delay * 2.0**doublings, bounds.retry_max_delay)
     asked = retry_after(outage.result.headers, outage.last_at)
     return outage.last_at + max(delay, min(asked, LONGEST_RETRY_AFTER), _LEAST)
 
 
 def retry_after(headers: Headers, received: float) -> float:
-    """The seconds of Retry-After (RFC 9110 §10.2.3) in *headers*, *received* then; 0 for none.
-
-    Names of *headers* are in lower case.
-    """
+    """The seconds of Retry-After (RFC 9110 §10.2.3) in *headers*, *received* then; 0 for none."""
     value = _first(headers, "retry-after") or ""
     seconds, date = _delta_seconds(value), _http_date(value, received)
     if date is not None:
@@ -430,20 +373,16 @@ def retry_after(headers: Headers, received: float) -> float:
 
 # RFC 9110 §5.5: no controls; a line end would begin another header.
 _SENDABLE = re.compile(r"[\x20-\x7e\xa0-\xff]+")
-_DIGITS = re.compile(r"[0-9]+")
 # RFC 9110 §5.6.7: IMF-fixdate (a day of one digit is common), rfc850-date and
 # asctime-date. RFC 9111 §4.2: in any case; a zone other than GMT is invalid.
 _HTTP_DATE = re.compile(
     r"[a-z]{3}, \d{1,2} [a-z]{3} \d{4} \d\d:\d\d:\d\d gmt"
-    r"|[a-z]{6,9}, \d\d-[a-z]{3}-\d\d \d\d:\d\d:\d\d gmt"
+    r"|[a-z]{6,9}, \d\d-[a-z]{3}-(?P<year>\d\d) \d\d:\d\d:\d\d gmt"
     r"|[a-z]{3} [a-z]{3} [ \d]\d \d\d:\d\d:\d\d \d{4}",
     re.IGNORECASE | re.ASCII,
 )
-# The rfc850-date has a year of two digits.
-_TWO_DIGITS = re.compile("-[0-9]{2} ")
 _YEAR = 365.2425 * 24 * 3600
-# One member of a list (RFC 9110 §5.6.1): commas in quoted strings do not end it. A
-# string that is not closed reaches to the end.
+# One member of a list (RFC 9110 §5.6.1): commas in quoted strings do not end it.
 _MEMBER = re.compile(r'(?:[^,"]|"(?:[^"\\]|\\.)*(?:"|\\?\Z))+', re.DOTALL)
 _BLANK = " \t"
 
@@ -470,7 +409,7 @@ def _directives(headers: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]
 
 def _delta_seconds(text: str) -> float | None:
     """RFC 9111 §1.2.2: a non-negative integer, in digits alone."""
-    if not _DIGITS.fullmatch(text):
+    if not (text.isascii() and text.isdigit()):
         return None
     # A float, which takes any number of digits: some integers may not be so long.
     return min(float(text), _LARGEST_DELTA)
@@ -478,11 +417,12 @@ def _delta_seconds(text: str) -> float | None:
 
 def _http_date(text: str, now: float) -> float | None:
     """RFC 9110 §5.6.7, as seconds since the epoch; the century is the one closest to *now*."""
-    fields = parsedate_tz(text) if _HTTP_DATE.fullmatch(text) else None
-    if fields is None:
+    match = _HTTP_DATE.fullmatch(text)
+    fields = parsedate_tz(text) if match else None
+    if match is None or fields is None:
         return None
     year, month, day, hour, minute, second = fields[:6]
-    if _TWO_DIGITS.search(text):
+    if match["year"]:
         # "Recipients […] MUST interpret a timestamp that appears to be more than 50 years in
         # the future as representing the most recent year in the past".
         this_year = 1970 + (int(now // _YEAR) if math.isfinite(now) else 0)

@@ -18,7 +18,7 @@ from operator import attrgetter
 
 from ..dialects import Dialect, Naming
 from ..parsing.agents import EVERYONE, AgentLine, group_name, lowered
-from ..parsing.groups import Group, all_groups
+from ..parsing.groups import Group, read_groups
 from ..parsing.lines import (
     REP_FIELDS,
     RULES,
@@ -187,7 +187,7 @@ def read_findings(body: bytes, dialect: Dialect, truncated: bool) -> list[Findin
         _of_marks(body, dialect),
         _of_keys(numbered),
         _of_bytes(body, dialect),
-        _of_groups(all_groups(body, dialect), numbered, dialect),
+        _of_groups(read_groups(body, dialect), numbered, dialect),
         _of_records(read_other_records(body, dialect, _KNOWN_FIELDS)),
         [Finding(max(len(lines), 1), FindingKind.TRUNCATED)] if truncated else [],
     )

@@ -5,8 +5,7 @@ RFC 9309 §2.2.1::
     product-token = identifier / "*"
     identifier    = 1*(%x2D / %x41-5A / %x5F / %x61-7A)
 
-Unlike that grammar, tokens may contain digits here: ``MJ12bot`` is the third most frequent agent
-in real files.
+Here tokens may also contain digits: ``MJ12bot`` is the third most frequent agent in real files.
 """
 
 from __future__ import annotations
@@ -14,29 +13,22 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from functools import lru_cache
-from string import ascii_uppercase
 from typing import NamedTuple
 
 from ..dialects import Dialect, Naming
 
 #: The name of the group for all crawlers without their own group.
 EVERYONE = "*"
-
 #: One product token, or several in order of preference.
 Agents = str | Sequence[str]
 
 _TOKEN = re.compile(r"[A-Za-z0-9_-]+")
-_TOKEN_BYTES = re.compile(rb"[A-Za-z0-9_-]+")
-_TOKEN_BYTES_NO_DIGITS = re.compile(rb"[A-Za-z_-]+")
-# Leniency of the reference library: "* something" means "*".
-_EVERYONE_VALUE = re.compile(rb"\*(?:[ \t\n\v\f\r].*)?", re.DOTALL)
+_TOKEN_WITHOUT_DIGITS = re.compile(r"[A-Za-z_-]+")
 # A crawler that looks like a browser has its name in a comment, RFC 9309 §2.2.1:
 #   User-Agent: Mozilla/5.0 (compatible; ExampleBot/0.1; https://www.example.com/bot.html)
 _COMPATIBLE = re.compile(
     r"\(([^()]*;)?\s*compatible\s*;\s*([A-Za-z0-9_-]+)", re.ASCII | re.IGNORECASE
 )
-
-_LOWER_CASE = {ord(letter): letter.lower() for letter in ascii_uppercase}
 
 
 class AgentLine(NamedTuple):
@@ -49,24 +41,21 @@ class AgentLine(NamedTuple):
 def group_name(value: bytes, dialect: Dialect) -> str:
     """The name in the *value* of a user-agent line, as written; it can be ``*`` or empty.
 
-    In most dialects it is a product token, which ends at the first byte that a token cannot
-    contain (``googlebot/1.2`` names ``googlebot``).
+    A product token ends before the first other byte: ``googlebot/1.2`` names ``googlebot``.
     """
     if dialect.naming is not Naming.TOKEN:
         # Not "backslashreplace", which adds letters.
         return value.decode("utf-8", "replace")
-    if value[:1] == b"*" and _EVERYONE_VALUE.fullmatch(value):
+    # Leniency of the reference library: "* something" means "*".
+    if value[:2].rstrip() == b"*":
         return EVERYONE
-    token = _TOKEN_BYTES if dialect.digits_in_tokens else _TOKEN_BYTES_NO_DIGITS
-    match = token.match(value)
-    return match.group().decode("ascii") if match else ""
+    token = _TOKEN if dialect.digits_in_tokens else _TOKEN_WITHOUT_DIGITS
+    match = token.match(value.decode("latin-1"))
+    return match.group() if match else ""
 
 
 def names_among(name: str, agents: Collection[str], dialect: Dialect) -> list[str]:
-    """The *agents* that are named by *name*, a result of :func:`group_name`.
-
-    *agents* are a result of :func:`preferences`, or :data:`EVERYONE`.
-    """
+    """Those of *agents*, which are in lower case, that *name* of a user-agent line names."""
     if not name:
         return [""] if dialect.empty_names and "" in agents else []
     name = lowered(name)
@@ -77,8 +66,10 @@ def names_among(name: str, agents: Collection[str], dialect: Dialect) -> list[st
 
 def lowered(name: str) -> str:
     """*name* with ASCII letters in lower case, because tokens are ASCII (RFC 9309 §2.2.1)."""
+    if name.isascii():
+        return name.lower()
     # In Unicode, "k" is also the lower case of the Kelvin sign.
-    return name.lower() if name.isascii() else name.translate(_LOWER_CASE)
+    return re.sub("[A-Z]", lambda letter: letter[0].lower(), name)
 
 
 def preferences(agents: Agents) -> tuple[str, ...]:
@@ -103,8 +94,7 @@ def check_token(token: object) -> str:
 def token_of_user_agent(header: str) -> str | None:
     """The product token in a User-Agent header, ``None`` if it does not name a crawler.
 
-    It is the first product (``ExampleBot/1.0 (+https://…)``), or if that is ``Mozilla``, the word
-    after ``compatible;``.
+    It is the first product, or if that is ``Mozilla``, the word after ``compatible;``.
 
     >>> token_of_user_agent("ExampleBot/0.1 (+https://www.example.com/bot.html)")
     'ExampleBot'

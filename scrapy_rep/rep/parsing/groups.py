@@ -1,9 +1,8 @@
 """Records to groups: where a group begins and ends, and which groups apply to us.
 
-RFC 9309 §2.1: a group is "one or more user-agent lines that are followed by
-one or more rules. The group is terminated by a user-agent line or end of
-file". §2.2.4: other records "MUST NOT interfere with the parsing of explicitly
-defined records": nothing but a user-agent line after a rule starts a group.
+RFC 9309 §2.1: a group is "one or more user-agent lines that are followed by one or more rules. The
+group is terminated by a user-agent line or end of file". §2.2.4: other records "MUST NOT interfere
+with the parsing of explicitly defined records": they neither end nor start a group.
 """
 
 from __future__ import annotations
@@ -25,22 +24,17 @@ _BLANK_LINE = re.compile(rb"^[ \t\v\f]*\n", re.MULTILINE)
 class Group(NamedTuple):
     """User-agent lines and the rules that follow them."""
 
-    #: The names, as written, and the lines of the user-agent lines.
-    agents: list[tuple[str, int]]
-    #: How many of them are above another record that is above the last one.
-    interrupted: int
+    agents: list[tuple[str, int]]  #: The names, as written, and the lines of the user-agent lines.
+    interrupted: int  #: How many of them are above another record that is above the last one.
     rules: list[Record]
-    #: The requested agents that the group applies to.
-    names: set[str]
+    names: set[str]  #: The requested agents that the group applies to.
 
 
 class OurGroup(NamedTuple):
     """A group that applies to us."""
 
-    #: The user-agent lines that name us.
-    agents: tuple[AgentLine, ...]
-    #: The line of its last rule; 0 if it has none.
-    last_line: int
+    agents: tuple[AgentLine, ...]  #: The user-agent lines that name us.
+    last_line: int  #: The line of its last rule; 0 if it has none.
     #: Whether all user-agent lines that name us are above another record, which does not end the
     #: group, with user-agent lines for other crawlers below it.
     merged: bool
@@ -49,18 +43,12 @@ class OurGroup(NamedTuple):
 def groups_about(body: bytes, dialect: Dialect, agents: Sequence[str]) -> tuple[str, list[Group]]:
     """The first of *agents* that has groups, else ``*``; and its groups.
 
-    *agents* are a result of :func:`~scrapy_rep.rep.parsing.agents.preferences`. RFC 9309
-    §2.2.1: "If there is more than one group matching the user-agent, the
-    matching groups' rules MUST be combined into one group", and "If no
-    matching group exists, crawlers MUST obey the group with a user-agent line
-    with the '*' value, if present."
+    *agents* are a result of :func:`~scrapy_rep.rep.parsing.agents.preferences`. RFC 9309 §2.2.1:
+    "If there is more than one group matching the user-agent, the matching groups' rules MUST be
+    combined into one group", and "If no matching group exists, crawlers MUST obey the group with
+    a user-agent line with the '*' value, if present."
     """
-    return groups_among(_read_groups(body, dialect, agents, every=False), agents)
-
-
-def all_groups(body: bytes, dialect: Dialect, agents: Sequence[str] = ()) -> list[Group]:
-    """All groups of *body*; :attr:`Group.names` are those of *agents*."""
-    return _read_groups(body, dialect, agents, every=True)
+    return groups_among(read_groups(body, dialect, agents, every=False), agents)
 
 
 def groups_among(groups: list[Group], agents: Sequence[str]) -> tuple[str, list[Group]]:
@@ -80,8 +68,8 @@ def our_group(group: Group, agent: str, dialect: Dialect) -> OurGroup:
     )
 
 
-def _read_groups(
-    body: bytes, dialect: Dialect, requested: Sequence[str], *, every: bool
+def read_groups(
+    body: bytes, dialect: Dialect, requested: Sequence[str] = (), *, every: bool = True
 ) -> list[Group]:
     """The groups of *body* for the agents *requested* and ``*``, or *every* group."""
     wanted = {*requested, EVERYONE}

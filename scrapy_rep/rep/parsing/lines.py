@@ -1,8 +1,6 @@
-"""Bytes to records: byte order mark, line ends, comments, keys, sizes.
+"""Bytes to records, with all leniencies: byte order mark, line ends, comments, keys, sizes.
 
-It turns the bytes of a file into ``key: value`` records with line numbers, with all leniencies.
-:mod:`.groups` makes groups of records, and :mod:`.records` parses the values of records that are
-not rules. The grammar (RFC 9309 §2.2)::
+RFC 9309 §2.2::
 
     NL            = %x0D / %x0A / %x0D.0A
     comment       = "#" *(UTF8-char-noctl / WS / "#")
@@ -22,13 +20,10 @@ from typing import NamedTuple
 
 from ..dialects import Dialect
 
-#: What the reference library strips from both ends of keys and values: the
-#: grammar's WS (space, tab) and the other ASCII white space, seen in the wild.
-WHITE_SPACE = b" \t\v\f\r\n"
-
 #: RFC 9309 has only UTF-8; files in UTF-16 exist and start with one of these.
 UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-
+# Leniency of the reference library: an incomplete mark is skipped too.
+_UTF8_MARK = re.compile(rb"\xef(?:\xbb\xbf?)?")
 # Leniency: a missing colon, where a line has exactly two words.
 _TWO_WORDS = re.compile(rb"([^ \t]+)[ \t]+([^ \t]+)")
 
@@ -56,8 +51,8 @@ class Field(Enum):
     BLANK = ""
 
 
-#: The records of RFC 9309; the others are "other records", its §2.2.4.
 RULES = frozenset({Field.ALLOW, Field.DISALLOW})
+#: The records of RFC 9309; the others are "other records", its §2.2.4.
 REP_FIELDS = RULES | {Field.USER_AGENT}
 
 #: One line that has a key: its number from 1, its field, its value as written.
@@ -89,23 +84,13 @@ _BY_PREFIX = {
     for key, field in (_KEYS | _TYPOS).items()
     if field in REP_FIELDS or field in (Field.SITEMAP, Field.CRAWL_DELAY)
 }
-
-
-def _as_written(keys: dict[bytes, Field]) -> dict[bytes, Field]:
-    """*keys* in the usual spellings: one look-up reads most keys."""
-    return {
-        spelling: field
-        for key, field in keys.items()
-        for spelling in (key, key.capitalize(), key.title(), key.upper())
-    }
-
-
-# By whether there are Allow lines, and by whether typos are accepted.
+# Keys in their usual spellings: one look-up reads most keys.
 _USUAL = {
-    True: _as_written(_KEYS),
-    False: _as_written({key: _KEYS[key] for key in _KEYS if key != b"allow"}),
+    spelling: field
+    for key, field in _KEYS.items()
+    for spelling in (key, key.capitalize(), key.title(), key.upper())
 }
-_USUAL_AGENT = {False: _as_written(_KEYS), True: _as_written(_KEYS | _TYPOS)}
+_USUAL_WITHOUT_ALLOW = {key: _USUAL[key] for key in _USUAL if key.lower() != b"allow"}
 
 
 class Line(NamedTuple):
@@ -126,10 +111,7 @@ def read_records(body: bytes, dialect: Dialect) -> list[Record]:
 
 
 def may_have(body: bytes, dialect: Dialect, fields: Collection[Field]) -> bool:
-    """Whether *body* may have records of *fields*, which have no accepted misspellings.
-
-    This is a fast check for files without them: it searches their keys anywhere in the text.
-    """
+    """Whether the keys of *fields*, which have no accepted misspellings, are anywhere in *body*."""
     text = text_of(body, dialect).lower()
     return any(field.value.encode() in text for field in fields)
 
@@ -164,9 +146,8 @@ def read_sections(body: bytes, dialect: Dialect) -> Iterator[tuple[int, bytes, b
 def _agent_of(line: bytes, dialect: Dialect) -> bytes | None:
     """The value of *line* if it is a user-agent line."""
     key, colon, value = line.partition(b":")
-    field = _USUAL_AGENT[dialect.lenient_keys].get(key)
-    if field is Field.USER_AGENT and colon and b"#" not in line:
-        return value.strip(WHITE_SPACE)
+    if _USUAL.get(key) is Field.USER_AGENT and colon and b"#" not in line:
+        return value.strip()
     read = read_line(line, dialect)
     return read.value if read is not None and read.field is Field.USER_AGENT else None
 
@@ -178,8 +159,6 @@ def split_lines(body: bytes, dialect: Dialect) -> list[bytes]:
 
 class Lines:
     """The lines of :func:`split_lines`, for reading a few of them."""
-
-    __slots__ = ("_starts", "_text")
 
     def __init__(self, body: bytes, dialect: Dialect) -> None:
         # This is usually the body itself, without additional memory.
@@ -193,14 +172,19 @@ class Lines:
 
 def text_of(body: bytes, dialect: Dialect) -> bytes:
     """The text that *dialect* reads from *body*, with LF as the end of all lines."""
-    text = _without_mark(body, dialect)
-    if b"\r" in text:
-        text = text.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    if dialect.nul_ends_line and b"\0" in text:
-        text = _AFTER_NUL.sub(b"", text)
-    if dialect.max_line is not None and len(text) > dialect.max_line:
-        text = b"\n".join([line[: dialect.max_line] for line in text.split(b"\n")])
-    return text
+    if dialect.utf16 and body.startswith(UTF16_MARKS):
+        encoding = utf16_of(body)
+        # If the text is not UTF-16, only the mark is skipped, to keep the first line.
+        body = body[2:].decode(encoding, "replace").encode() if encoding else body[2:]
+    elif mark := _UTF8_MARK.match(body):
+        body = body[mark.end() :]
+    if b"\r" in body:
+        body = body.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    if dialect.nul_ends_line and b"\0" in body:
+        body = _AFTER_NUL.sub(b"", body)
+    if dialect.max_line is not None and len(body) > dialect.max_line:
+        body = b"\n".join([line[: dialect.max_line] for line in body.split(b"\n")])
+    return body
 
 
 def records_of(text: bytes, number: int, dialect: Dialect) -> list[Record]:
@@ -215,7 +199,7 @@ def records_of(text: bytes, number: int, dialect: Dialect) -> list[Record]:
         if start > done:
             records += _each_record(text[done : start - 1], number, dialect)
             number += text.count(b"\n", done, start)
-        values = [value.strip(WHITE_SPACE) for value in text[start + 9 : end].split(_NEXT)]
+        values = [value.strip() for value in text[start + 9 : end].split(_NEXT)]
         records += zip(range(number, number + len(values)), repeat(Field.DISALLOW), values)
         number += len(values)
         done = end + 1
@@ -226,17 +210,17 @@ def records_of(text: bytes, number: int, dialect: Dialect) -> list[Record]:
 
 def _each_record(text: bytes, number: int, dialect: Dialect) -> list[Record]:
     records: list[Record] = []
-    usual = _USUAL[dialect.allow_lines].get
+    usual = (_USUAL if dialect.allow_lines else _USUAL_WITHOUT_ALLOW).get
     for line in text.split(b"\n"):
         key, colon, value = line.partition(b":")
         field = usual(key)
         if field is not None and colon:
             if b"#" in value:
                 value = value.partition(b"#")[0]
-            records.append((number, field, value.strip(WHITE_SPACE)))
+            records.append((number, field, value.strip()))
         elif line and (read := read_line(line, dialect)) is not None:
             records.append((number, read.field, read.value))
-        elif dialect.blank_ends_group and not line.strip(WHITE_SPACE):
+        elif dialect.blank_ends_group and not line.strip():
             records.append((number, Field.BLANK, b""))
         number += 1
     return records
@@ -244,7 +228,7 @@ def _each_record(text: bytes, number: int, dialect: Dialect) -> list[Record]:
 
 def read_line(line: bytes, dialect: Dialect) -> Line | None:
     """Parse *line*, a result of :func:`split_lines`; ``None`` if it has no key."""
-    line = line.partition(b"#")[0].strip(WHITE_SPACE)
+    line = line.partition(b"#")[0].strip()
     if not line:
         return None
     key, colon, value = line.partition(b":")
@@ -253,17 +237,15 @@ def read_line(line: bytes, dialect: Dialect) -> Line | None:
         if words is None:
             return None
         key, value = words.groups()
-    key = key.strip(WHITE_SPACE)
+    key = key.strip()
     if not key:
         return None
-    return Line(_field(key.lower(), dialect), key, value.strip(WHITE_SPACE), bool(colon))
+    return Line(_field(key.lower(), dialect), key, value.strip(), bool(colon))
 
 
 def _field(key: bytes, dialect: Dialect) -> Field:
     """The field of *key*, which is in lower case."""
-    field = _KEYS.get(key)
-    if field is None and dialect.lenient_keys:
-        field = _TYPOS.get(key)
+    field = _KEYS.get(key) or (_TYPOS.get(key) if dialect.lenient_keys else None)
     if field is None and dialect.keys_by_prefix:
         field = next((_BY_PREFIX[known] for known in _BY_PREFIX if key.startswith(known)), None)
     if field is None or (field is Field.ALLOW and not dialect.allow_lines):
@@ -302,32 +284,11 @@ def within_limit(body: bytes, max_size: int) -> bytes:
     """
     if len(body) <= max_size:
         return body
-    if encoding := utf16_of(body[:max_size]):
-        ends = [_end_of_last(end.encode(encoding), body, max_size) for end in "\r\n"]
-    elif body[max_size : max_size + 1] in (b"\r", b"\n"):
-        return body[:max_size]
-    else:
-        ends = [body.rfind(end, 0, max_size) + 1 for end in (b"\r", b"\n")]
-    return body[: max(ends)]
-
-
-def _end_of_last(character: bytes, body: bytes, end: int) -> int:
-    """The end of the last two-byte *character* before *end*; 0 if there is none."""
-    found = body.rfind(character, 0, end)
-    # Skip matches that are half of one character and half of the next.
-    while found >= 0 and found % 2:
-        found = body.rfind(character, 0, found + 1)
-    return found + 2 if found >= 0 else 0
-
-
-def _without_mark(body: bytes, dialect: Dialect) -> bytes:
-    """*body* without a byte order mark; UTF-16 becomes UTF-8, other encodings stay."""
-    if dialect.utf16 and body.startswith(UTF16_MARKS):
-        encoding = utf16_of(body)
-        # If the text is not UTF-16, only the mark is skipped, to keep the first line.
-        return body[2:].decode(encoding, "replace").encode() if encoding else body[2:]
-    # Leniency of the reference library: an incomplete mark is skipped too.
-    for length in (3, 2, 1):
-        if body.startswith(codecs.BOM_UTF8[:length]):
-            return body[length:]
-    return body
+    cut = body[:max_size]
+    if encoding := utf16_of(cut):
+        text = cut.decode(encoding, "replace")
+        lines = text[: max(text.rfind("\r"), text.rfind("\n")) + 1]
+        return cut[: len(lines.encode(encoding))]
+    if body[max_size] in b"\r\n":
+        return cut
+    return cut[: max(cut.rfind(b"\r"), cut.rfind(b"\n")) + 1]

@@ -1,8 +1,7 @@
 """Records that are not rules: their values, and the user-agent lines that they belong to.
 
-RFC 9309 §2.2.4: "Crawlers MAY interpret other records that are not part of the
-robots.txt protocol", which "MUST NOT interfere with the parsing of explicitly
-defined records".
+RFC 9309 §2.2.4: "Crawlers MAY interpret other records that are not part of the robots.txt
+protocol", which "MUST NOT interfere with the parsing of explicitly defined records".
 """
 
 from __future__ import annotations
@@ -191,34 +190,14 @@ def read_other_records(
                 lines = lines or split_lines(body, dialect)
                 line = read_line(lines[number - 1], dialect)
                 assert line is not None
-                value, problem = _read_value(kind, raw)
+                value, problem = _READERS[kind](raw) if kind in _READERS else (None, "")
                 place = group, len(group), directly_from
                 yield OtherRecord(number, kind, line.key, raw, value, problem, *place)
 
 
-# -- values --------------------------------------------------------------------
+# -- values: each function returns the value of a record, and its problem ----------
 
-
-class _Malformed(ValueError):
-    """The problem of a value that breaks the syntax of its field, and its usable part."""
-
-    def __init__(self, problem: str, value: object = None) -> None:
-        super().__init__(problem)
-        self.value = value
-
-
-def _read_value(kind: Field, raw: bytes) -> tuple[object, str]:
-    """The value, and its problem."""
-    if kind not in _READERS:
-        return None, ""
-    try:
-        return _READERS[kind](raw), ""
-    except _Malformed as error:
-        return error.value, str(error)
-
-
-def _text(raw: bytes) -> str:
-    return raw.decode("utf-8", "backslashreplace")
+_NOT_A_URL = "Not a complete URL, which starts with http:// or https://."
 
 
 def _bytes_as_path(raw: bytes) -> str:
@@ -235,23 +214,21 @@ def _is_http_url(text: str) -> bool:
 
 # https://www.sitemaps.org/protocol.html: "The <sitemap_location> should be the
 # complete URL to the Sitemap". Others are the value as well: clients resolve them.
-def _sitemap(raw: bytes) -> str:
+def _sitemap(raw: bytes) -> tuple[str | None, str]:
     text = raw.decode("utf-8", "replace")
     if not text:
-        raise _Malformed("The URL of the sitemap is missing.")
-    if not _is_http_url(text):
-        raise _Malformed("Not a complete URL, which starts with http:// or https://.", text)
-    return text
+        return None, "The URL of the sitemap is missing."
+    return text, "" if _is_http_url(text) else _NOT_A_URL
 
 
 # No standard defines it. Only simple numbers: float() would also accept "nan" and "1e9".
 _SECONDS = re.compile(rb"[0-9]{1,9}(?:\.[0-9]*)?|\.[0-9]+")
 
 
-def _crawl_delay(raw: bytes) -> float:
+def _crawl_delay(raw: bytes) -> tuple[float | None, str]:
     if not _SECONDS.fullmatch(raw):
-        raise _Malformed("Not a number of seconds, such as 10 or 2.5. Units are not accepted.")
-    return float(raw)
+        return None, "Not a number of seconds, such as 10 or 2.5. Units are not accepted."
+    return float(raw), ""
 
 
 # "An Extended Standard for Robot Exclusion" (Sean Conner, 1996-2002, on the
@@ -265,35 +242,36 @@ _REQUEST_RATE = re.compile(
 _UNITS = {b"": 1, b"s": 1, b"m": 60, b"h": 3600, b"d": 24 * 3600}
 
 
-def _request_rate(raw: bytes) -> RequestRate:
+def _request_rate(raw: bytes) -> tuple[RequestRate | None, str]:
     match = _REQUEST_RATE.fullmatch(raw)
     if match is None:
-        raise _Malformed(
+        return None, (
             "Not a number of requests and a time, such as 1/10s, 100/15m or 1/5. A time of the "
             "day in UTC may follow, such as 1300-1659."
         )
-    requests, time, unit, *window = match.groups()
+    requests, time, unit, *digits = match.groups()
     if not int(requests) or not int(time):
-        raise _Malformed("The number of requests or the time is 0.")
+        return None, "The number of requests or the time is 0."
+    window, problem = _window(*digits) if digits[0] else (None, "")
     seconds = float(int(time) * _UNITS[unit.lower()])
-    return RequestRate(int(requests), seconds, _window(*window) if window[0] else None)
+    return None if problem else RequestRate(int(requests), seconds, window), problem
 
 
-def _visit_time(raw: bytes) -> TimeWindow:
+def _visit_time(raw: bytes) -> tuple[TimeWindow | None, str]:
     match = _VISIT_TIME.fullmatch(raw)
     if match is None:
-        raise _Malformed("Not a time of the day in UTC, such as 0600-0845.")
+        return None, "Not a time of the day in UTC, such as 0600-0845."
     return _window(*match.groups())
 
 
-def _window(*digits: bytes) -> TimeWindow:
+def _window(*digits: bytes) -> tuple[TimeWindow | None, str]:
     hours, minutes, last_hours, last_minutes = map(int, digits)
     start, end = hours * 60 + minutes, last_hours * 60 + last_minutes
     if max(minutes, last_minutes) > 59 or start >= _DAY_MINUTES or end > _DAY_MINUTES:
-        raise _Malformed("Times of the day are from 0000 to 2400.")
+        return None, "Times of the day are from 0000 to 2400."
     if start == end:
-        raise _Malformed("Start and end are the same, which could mean never or always.")
-    return TimeWindow(start, min(end, _DAY_MINUTES - 1))
+        return None, "Start and end are the same, which could mean never or always."
+    return TimeWindow(start, min(end, _DAY_MINUTES - 1)), ""
 
 
 # Yandex, until 2018: the host name that is preferred among mirrors, with a
@@ -301,38 +279,35 @@ def _window(*digits: bytes) -> TimeWindow:
 _HOST = re.compile(rb"(?:https?://)?[^\s/?#@]+/?", re.IGNORECASE)
 
 
-def _host(raw: bytes) -> str:
+def _host(raw: bytes) -> tuple[str | None, str]:
     if not _HOST.fullmatch(raw):
-        raise _Malformed("Not a host name, such as www.example.com.")
-    return _text(raw)
+        return None, "Not a host name, such as www.example.com."
+    return raw.decode("utf-8", "backslashreplace"), ""
 
 
 # Yandex: "Clean-param: p0[&p1&p2&..&pn] [path]".
-def _clean_param(raw: bytes) -> CleanParam:
+def _clean_param(raw: bytes) -> tuple[CleanParam | None, str]:
     words = raw.split()
     params = words[0].split(b"&") if words else []
     if len(words) > 2 or not params or not all(params):
-        raise _Malformed(
-            "Not a list of parameters with '&' between them. A space and a path may follow."
-        )
+        problem = "Not a list of parameters with '&' between them. A space and a path may follow."
+        return None, problem
     path = _bytes_as_path(words[1]) if len(words) == 2 else None
-    return CleanParam(tuple(map(_bytes_as_path, params)), path)
+    return CleanParam(tuple(map(_bytes_as_path, params)), path), ""
 
 
 # An experiment of Google's, which ended on 1 September 2019.
-def _noindex(raw: bytes) -> str:
+def _noindex(raw: bytes) -> tuple[str | None, str]:
     if not raw.startswith((b"/", b"*")):
-        raise _Malformed("Not a path pattern, which starts with '/' or '*'.")
-    return _bytes_as_path(raw)
+        return None, "Not a path pattern, which starts with '/' or '*'."
+    return _bytes_as_path(raw), ""
 
 
 # RSL 1.0, https://rslstandard.org/guide/robots-txt: "License: [absoluteURL]",
 # "not tied to any specific user agent".
-def _license(raw: bytes) -> str:
-    text = _text(raw)
-    if not _is_http_url(text):
-        raise _Malformed("Not a complete URL, which starts with http:// or https://.")
-    return text
+def _license(raw: bytes) -> tuple[str | None, str]:
+    text = raw.decode("utf-8", "backslashreplace")
+    return (text, "") if _is_http_url(text) else (None, _NOT_A_URL)
 
 
 # -- preferences about use -------------------------------------------------------
@@ -354,10 +329,9 @@ _SIGNALS = {b"yes": True, b"no": False}
 _USES = {use.value.encode(): use for use in ContentUse}
 
 
-# https://contentsignals.org, https://blog.cloudflare.com/content-signals-policy/:
-# "Content-Signal: search=yes, ai-train=no"; other purposes are neither granted
-# nor restricted.
-def _content_signal(raw: bytes) -> UsagePreferences:
+# https://contentsignals.org, https://blog.cloudflare.com/content-signals-policy/: "Content-Signal:
+# search=yes, ai-train=no"; other purposes are neither granted nor restricted.
+def _content_signal(raw: bytes) -> tuple[UsagePreferences | None, str]:
     path, signals = _split_path(raw)
     purposes: dict[str, bool] = {}
     shown: ContentUse | None = None
@@ -372,11 +346,10 @@ def _content_signal(raw: bytes) -> UsagePreferences:
             complete = False
     found = UsagePreferences(tuple(purposes.items()), path, shown)
     if complete:
-        return found
-    raise _Malformed(
+        return found, ""
+    return found if purposes or shown else None, (
         "A part is neither a purpose with yes or no, such as ai-train=no, nor use=immediate, "
-        "use=reference or use=full.",
-        found if purposes or shown else None,
+        "use=reference or use=full."
     )
 
 
@@ -411,7 +384,7 @@ _TOKENS = {b"y": True, b"n": False}
 # usage-pref; draft-ietf-aipref-vocab, "Processing Algorithm": the tokens y and n
 # allow and disallow; with any other value, "the preference for that category is
 # unknown". RFC 9651 §4.2.2: of equal keys the last one counts.
-def _content_usage(raw: bytes) -> UsagePreferences:
+def _content_usage(raw: bytes) -> tuple[UsagePreferences | None, str]:
     path, dictionary = _split_path(raw)
     members: dict[str, bytes | None] = {}
     position, more = 0, bool(dictionary)
@@ -419,20 +392,18 @@ def _content_usage(raw: bytes) -> UsagePreferences:
         match = _SF_MEMBER.match(dictionary, position)
         if match is None:
             # "If the parsing of the Dictionary fails, preferences are unknown": those of its path.
-            raise _Malformed(
-                "Not a structured field dictionary, such as train-ai=n, search=y.",
-                UsagePreferences((), path),
-            )
+            problem = "Not a structured field dictionary, such as train-ai=n, search=y."
+            return UsagePreferences((), path), problem
         members[match["key"].decode("ascii")] = match["token"]
         position, more = match.end(), bool(match["comma"])
     purposes = {key: _TOKENS[token] for key, token in members.items() if token in _TOKENS}
     found = UsagePreferences(tuple(purposes.items()), path)
     if members and len(purposes) == len(members):
-        return found
-    raise _Malformed("A part is neither y nor n for a purpose, such as train-ai=n.", found)
+        return found, ""
+    return found, "A part is neither y nor n for a purpose, such as train-ai=n."
 
 
-_READERS: dict[Field, Callable[[bytes], object]] = {
+_READERS: dict[Field, Callable[[bytes], tuple[object, str]]] = {
     Field.SITEMAP: _sitemap,
     Field.CRAWL_DELAY: _crawl_delay,
     Field.REQUEST_RATE: _request_rate,

@@ -1,9 +1,8 @@
 """Origins, and the form of a path in which URLs and patterns are compared.
 
-The canonical form (RFC 9309 §2.2.2, ``PathForm.CANONICAL``) is the same for a URL and for the
-literal parts of a pattern. It is ASCII; each byte has one form, itself or ``%XX`` in upper case.
-A literal ``*`` or ``$`` is ``%2A`` or ``%24``, so that ``*`` and ``$`` in a canonical pattern
-are always a wildcard and an anchor.
+The canonical form (RFC 9309 §2.2.2) is the same for a URL and for the literal parts of a pattern.
+It is ASCII; each byte has one form, itself or ``%XX`` in upper case. A literal ``*`` or ``$`` is
+``%2A`` or ``%24``, so that ``*`` and ``$`` in a pattern are always a wildcard and an anchor.
 """
 
 from __future__ import annotations
@@ -12,16 +11,15 @@ import contextlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from operator import attrgetter
+from typing import ClassVar
 from urllib.parse import urlsplit
 
 from ..dialects import Dialect, PathForm
-from .lines import WHITE_SPACE
 
 #: Where the rules of an origin are (RFC 9309 §2.3).
 ROBOTS_TXT = "/robots.txt"
 
-_LAST_PORT = 65_535
 _DEFAULT_PORTS = {"http": 80, "https": 443, "ftp": 21}
 # The starts of URLs with a robots.txt (RFC 9309 §2.3 has HTTP and FTP as examples), and of all
 # URLs with a scheme; localhost:8000/page has none.
@@ -31,12 +29,10 @@ _ANY_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*://|(?i:about|data):")
 # The URL standard: controls and spaces around a URL are removed, and tabs and line ends inside
 # it; other characters than ASCII are UTF-8.
 _AROUND = "".join(map(chr, range(0x21)))
-_DROPPED = {ord(character): None for character in "\t\n\r"}
-
+_DROPPED = str.maketrans("", "", "\t\n\r")
 # Scheme and authority; "\" begins and ends an authority like "/", as in browsers. Without a
 # scheme, text that starts with "//" is a path.
 _AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[/\\]{2}[^/\\?#]*")
-
 # A scheme and authority that every client reads in the same way.
 _SITE = re.compile(r"https?://[A-Za-z0-9.\-]+(?::([0-9]{1,5}))?/")
 
@@ -52,28 +48,22 @@ _PLAIN_OR_META = _PLAIN + b"*$\n"
 # In values separated by line ends: a value with other bytes, and the line end before it.
 _ODD = re.compile(b"\n(?![*%b]*[$]?\n)(.+)" % re.escape(_PLAIN))
 
-
-class _Form(NamedTuple):
-    """A table for raw bytes, and one for percent-encoded bytes."""
-
-    raw: dict[int, str]
-    encoded: dict[int, str]
-
-
 _AS_ENCODED = {byte: f"%{byte:02X}" for byte in range(256)}
 _AS_IS = {byte: chr(byte) for byte in range(256)}
-_FORMS = {
+# A form consists of a table for raw bytes, and one for percent-encoded bytes.
+_Form = tuple[dict[int, str], dict[int, str]]
+_FORMS: dict[PathForm, _Form] = {
     # Clients send a "%" without two hexadecimal digits unchanged.
-    PathForm.CANONICAL: _Form(
-        raw=_AS_ENCODED | {byte: chr(byte) for byte in [*_PLAIN, ord("%")]},
-        encoded=_AS_ENCODED | {ord(character): character for character in _UNRESERVED},
+    PathForm.CANONICAL: (
+        _AS_ENCODED | {byte: chr(byte) for byte in [*_PLAIN, ord("%")]},
+        _AS_ENCODED | {ord(character): character for character in _UNRESERVED},
     ),
     # The draft of 1996, §3.2.2: "If a %xx encoded octet is encountered it is
     # unencoded prior to comparison, unless it is the "/" character". "%" has
     # one form, or the bytes of "%252F" would be those of "%2F".
-    PathForm.DECODED: _Form(
-        raw=_AS_IS | {ord("%"): "%25"},
-        encoded=_AS_IS | {ord("%"): "%25", ord("/"): "%2F"},
+    PathForm.DECODED: (
+        _AS_IS | {ord("%"): "%25"},
+        _AS_IS | {ord("%"): "%25", ord("/"): "%2F"},
     ),
 }
 _ENCODED = re.compile("((?:%[0-9A-Fa-f]{2})+)")
@@ -90,10 +80,8 @@ class Origin:
     The host is lower-case ASCII (IDNA), an IPv6 address without brackets. There is no userinfo.
     """
 
-    #: What the stats about the file of an origin begin with.
-    stats: ClassVar[str] = "robotstxt"
-    #: Whether pages may be refused because the file cannot be reached.
-    refuses: ClassVar[bool] = True
+    stats: ClassVar[str] = "robotstxt"  #: What the stats about the file of an origin begin with.
+    refuses: ClassVar[bool] = True  #: Whether pages may be refused if the file is unreachable.
 
     scheme: str
     host: str
@@ -101,9 +89,7 @@ class Origin:
 
     @classmethod
     def of(cls, url: str) -> Origin:
-        """The origin of an absolute http, https or ftp *url*.
-
-        Raises :exc:`InvalidURL` for any other URL.
+        """The origin of an absolute http, https or ftp *url*; others raise :exc:`InvalidURL`.
 
         >>> str(Origin.of("HTTP://user@Example.COM:80/page"))
         'http://example.com'
@@ -112,7 +98,12 @@ class Origin:
         if not _WITH_ROBOTS_TXT.match(text):
             raise InvalidURL(f"{url!r} is not an http, https or ftp URL")
         scheme, host, port = _split(text)
-        return cls(scheme, _ascii_host(host), _DEFAULT_PORTS[scheme] if port is None else port)
+        # If IDNA fails, for example for a label that is too long, the host has no address. Equal
+        # spellings must stay equal all the same.
+        if not host.isascii():
+            with contextlib.suppress(UnicodeError):
+                host = host.encode("idna").decode("ascii")
+        return cls(scheme, host.lower(), _DEFAULT_PORTS[scheme] if port is None else port)
 
     @property
     def robots_url(self) -> str:
@@ -138,9 +129,8 @@ def has_other_scheme(url: str) -> bool:
     return bool(_ANY_SCHEME.match(text)) and not _WITH_ROBOTS_TXT.match(text)
 
 
-def by_host(origin: Origin) -> tuple[str, str, int]:
-    """The sort key for displayed lists of origins."""
-    return origin.host, origin.scheme, origin.port
+#: The sort key for displayed lists of origins.
+by_host = attrgetter("host", "scheme", "port")
 
 
 def _split(url: str) -> tuple[str, str, int | None]:
@@ -155,16 +145,6 @@ def _split(url: str) -> tuple[str, str, int | None]:
     return parts.scheme, parts.hostname, port
 
 
-def _ascii_host(host: str) -> str:
-    """*host* as it is sent: IDNA, lower case."""
-    # If IDNA fails, for example for a label that is too long, the host has no address. Equal
-    # spellings must stay equal all the same.
-    if not host.isascii():
-        with contextlib.suppress(UnicodeError):
-            host = host.encode("idna").decode("ascii")
-    return host.lower()
-
-
 def path_to_match(url: str | bytes, dialect: Dialect) -> str:
     """The path and query of *url* in the form that *dialect* compares with patterns.
 
@@ -177,48 +157,44 @@ def path_to_match(url: str | bytes, dialect: Dialect) -> str:
     """
     if dialect.path_form is PathForm.VERBATIM:
         return _verbatim_path(_bytes(url))
-    return _normal(*path_as_written(url), _FORMS[dialect.path_form])
+    path, mark, query = path_as_written(url)
+    form = _FORMS[dialect.path_form]
+    path = _in_form(path, form)
+    if "/." in path:
+        path = without_dot_segments(path)
+    # RFC 9309 §2.2.2 compares bytes: the "?" of an empty query is one.
+    return path + mark + _in_form(query, form)
 
 
 def path_as_written(url: str | bytes) -> tuple[str, str, str]:
-    """The path, which starts with ``/``, the ``?`` and the query of *url*, as it is written.
+    """The path, the ``?`` and the query of *url* as in :func:`path_to_match`, but as written.
 
-    They have one character per byte. Raises :exc:`InvalidURL`.
+    They have one character per byte.
     """
     text = _strip(_bytes(url))
-    authority = _AUTHORITY.match(text)
-    if authority:
+    if authority := _AUTHORITY.match(text):
         _split(text)
         text = text[authority.end() :]
     elif not text.startswith("/"):
         raise InvalidURL(f"{url!r} is neither an absolute URL nor a path that starts with '/'")
-    return _path_and_query(text)
-
-
-def rest_to_match(rest: str, dialect: Dialect) -> str:
-    """:func:`path_to_match` for a URL after its authority; *rest* starts with ``/``."""
-    plain = rest.isascii() and not rest.encode().translate(None, _PLAIN)
-    if plain and "/." not in rest:
-        return rest
-    text = _bytes(rest)
-    if dialect.path_form is PathForm.VERBATIM:
-        return _c_string(text.partition("#")[0])
-    return _normal(*_path_and_query(_strip(text)), _FORMS[dialect.path_form])
-
-
-def _path_and_query(text: str) -> tuple[str, str, str]:
     path, mark, query = text.partition("#")[0].partition("?")
     path = path.replace("\\", "/")
     return path if path.startswith("/") else "/" + path, mark, query
 
 
-def site_of(url: str) -> str:
-    """Scheme and authority of *url*, or "" if clients may read them differently.
+def rest_to_match(rest: str, dialect: Dialect) -> str:
+    """:func:`path_to_match` for a URL after its authority; *rest* starts with ``/``."""
+    if rest.isascii() and "/." not in rest and not rest.encode().translate(None, _PLAIN):
+        return rest
+    if dialect.path_form is PathForm.VERBATIM:
+        return _bytes(rest).partition("#")[0].partition("\0")[0]
+    return path_to_match(rest, dialect)
 
-    For another URL that starts with these and ``/``, :func:`rest_to_match` can be used.
-    """
+
+def site_of(url: str) -> str:
+    """Scheme and authority of *url*; "" if clients may read them differently."""
     match = _SITE.match(url)
-    return match.group()[:-1] if match and int(match.group(1) or 0) <= _LAST_PORT else ""
+    return match.group()[:-1] if match and int(match.group(1) or 0) <= 65_535 else ""
 
 
 def is_robots_txt(url: str | bytes, dialect: Dialect) -> bool:
@@ -230,19 +206,14 @@ def is_robots_txt(url: str | bytes, dialect: Dialect) -> bool:
 
 
 def canonical_patterns(values: Sequence[bytes], dialect: Dialect) -> list[str]:
-    """The values of rules in the form that *dialect* compares, without white space around them.
-
-    Where *dialect* has wildcards, ``*`` is one, and ``$`` at the end is an anchor.
-    """
+    """*values* of rules, without white space around them, in the form that *dialect* compares."""
     # Decoding can give a line end.
     if not dialect.wildcards or dialect.path_form is PathForm.DECODED:
-        return [_canonical_pattern(value.strip(WHITE_SPACE), dialect) for value in values]
-    # Most values do not change, so all are checked at once, which is fast. Values contain no line
-    # ends before and after.
+        return [_canonical_pattern(value, dialect) for value in values]
+    # Most values do not change, so all are checked at once, which is fast.
     together = b"\n".join([b"", *values, b""])
     literal_dollars = together.count(b"$") - together.count(b"$\n")
     if literal_dollars or together.translate(None, _PLAIN_OR_META):
-        together = b"\n".join([b"", *[value.strip(WHITE_SPACE) for value in values], b""])
         together = _ODD.sub(
             lambda odd: b"\n" + _canonical_pattern(odd.group(1), dialect).encode("ascii"), together
         )
@@ -267,22 +238,15 @@ def _canonical_pattern(value: bytes, dialect: Dialect) -> str:
 
 def _in_form(text: str, form: _Form) -> str:
     """*text*, one character per byte, in *form*."""
+    raw, encoded = form
     if "%" not in text:
-        return text.translate(form.raw)
+        return text.translate(raw)
     parts = _ENCODED.split(text)
-    parts[::2] = [part.translate(form.raw) for part in parts[::2]]
+    parts[::2] = [part.translate(raw) for part in parts[::2]]
     for index in range(1, len(parts), 2):
         decoded = bytes.fromhex(parts[index].replace("%", "")).decode("latin-1")
-        parts[index] = decoded.translate(form.encoded)
+        parts[index] = decoded.translate(encoded)
     return "".join(parts)
-
-
-def _normal(path: str, mark: str, query: str, form: _Form) -> str:
-    path = _in_form(path, form)
-    if "/." in path:
-        path = without_dot_segments(path)
-    # RFC 9309 §2.2.2 compares bytes: the "?" of an empty query is one.
-    return path + mark + _in_form(query, form)
 
 
 def without_dot_segments(path: str) -> str:
@@ -317,6 +281,7 @@ def _strip(url: str) -> str:
 # robots.cc, MaybeEscapePattern: "%aa" becomes "%AA", bytes with the highest
 # bit set become "%XX", nothing is ever decoded.
 _ESCAPED = re.compile(r"%[0-9A-Fa-f]{2}|[\x80-\xff]")
+_PATH_START = re.compile(r"[/?;]")
 
 
 def _escape(match: re.Match[str]) -> str:
@@ -324,28 +289,16 @@ def _escape(match: re.Match[str]) -> str:
     return text.upper() if len(text) > 1 else f"%{ord(text):02X}"
 
 
-_PATH_START = re.compile(r"[/?;]")
-
-
 def _verbatim_path(url: str) -> str:
     """robots.cc, GetPathParamsQuery: nothing is normalised."""
     start = 2 if url.startswith("//") else 0
-    early_path = _PATH_START.search(url, start)
+    path = _PATH_START.search(url, start)
     scheme_end = url.find("://", start)
-    if scheme_end >= 0 and (early_path is None or early_path.start() >= scheme_end):
-        start_of_authority = scheme_end + 3
-    else:
-        start_of_authority = start
-    path = _PATH_START.search(url, start_of_authority)
-    if path is None:
-        return "/"
+    if scheme_end >= 0 and (path is None or path.start() >= scheme_end):
+        path = _PATH_START.search(url, scheme_end + 3)
     fragment = url.find("#", start)
-    if 0 <= fragment < path.start():
+    if path is None or 0 <= fragment < path.start():
         return "/"
-    found = _c_string(url[path.start() : fragment if fragment >= 0 else None])
+    # InitUserAgentsAndPath takes a path that ends at its first NUL.
+    found = url[path.start() : fragment if fragment >= 0 else None].partition("\0")[0]
     return found if found.startswith("/") else "/" + found
-
-
-def _c_string(path: str) -> str:
-    """robots.cc, InitUserAgentsAndPath, takes a path that ends at its first NUL."""
-    return path.partition("\0")[0]

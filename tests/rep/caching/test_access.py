@@ -99,3 +99,12 @@ def test_a_redirect_that_was_followed_changes_nothing() -> None:
 def test_a_dialect_is_data() -> None:
     strict = dataclasses.replace(RFC9309, statuses=())
     assert access_result(FetchResult(URL, 200), strict) is Access.UNREACHABLE
+
+
+@pytest.mark.parametrize(
+    ("cut", "max_size", "size"),
+    [(False, 9, 5), (False, 5, 5), (False, 3, 3), (True, 9, 4), (True, 5, 4), (True, 3, 3)],
+)
+def test_the_last_byte_of_a_cut_body_is_not_read(cut: bool, max_size: int, size: int) -> None:
+    result = FetchResult("https://example.com/robots.txt", 200, b"a\nb\nc", cut=cut)
+    assert result.size_to_read(max_size) == size

@@ -8,7 +8,7 @@ import pytest
 
 from scrapy_rep.rep.caching.access import FetchResult
 from scrapy_rep.rep.caching.cache_entry import CacheEntry, Outage, StoredResponse
-from scrapy_rep.rep.caching.freshness import Bounds, Freshness, evaluate, fresh_until, lifetime
+from scrapy_rep.rep.caching.freshness import Bounds, Freshness, evaluate, lifetime
 from scrapy_rep.rep.dialects import RFC9309, Access
 from scrapy_rep.rep.parsing.urls import Origin
 
@@ -45,7 +45,7 @@ def test_local_time_zones_have_no_influence(zone: str, monkeypatch: pytest.Monke
 def test_times_have_more_resolution_than_dates() -> None:
     # §4.2: half a second before it ends by its date, it is fresh, and not after it.
     copy = stored(("expires", "Fri, 15 Jan 2027 09:00:00 GMT"))
-    assert fresh_until(copy, RFC9309, BOUNDS) == NOW + HOUR
+    assert (copy.confirmed_at, lifetime(copy, RFC9309, BOUNDS)) == (NOW, HOUR)
     entry = CacheEntry(ORIGIN, copy)
     found = [evaluate(entry, RFC9309, None, BOUNDS, NOW + HOUR + off) for off in (-0.5, 0.0, 0.5)]
     states = [evaluation.freshness for evaluation in found]

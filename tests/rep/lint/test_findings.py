@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from scrapy_rep.rep.dialects import DIALECTS, GOOGLE, KOSTER1994, KOSTER1996, RFC9309, Dialect
 from scrapy_rep.rep.lint.findings import READINGS, Finding, FindingKind, Severity
-from scrapy_rep.rep.parsing.groups import all_groups
+from scrapy_rep.rep.parsing.groups import read_groups
 from scrapy_rep.rep.parsing.lines import RULES, Field, read_records, split_lines
 from scrapy_rep.rep.rules.robotstxt import RobotsTxt
 
@@ -431,7 +431,7 @@ def _fields_found(readings: list[Finding]) -> dict[int, str]:
 
 
 def _check_groups(robots: RobotsTxt, findings: tuple[Finding, ...]) -> None:
-    groups = all_groups(robots.body, robots.dialect)
+    groups = read_groups(robots.body, robots.dialect)
     outside = {f.line for f in findings if f.kind is K.OUTSIDE_GROUP}
     rules = {line for line, name in _fields_found([*_readings(findings)]).items() if name == "rule"}
     assert rules - outside == {line for group in groups for line, _, _ in group.rules}

@@ -6,7 +6,7 @@ import pytest
 
 from scrapy_rep.rep.dialects import KOSTER1994, RFC9309
 from scrapy_rep.rep.parsing.agents import AgentLine
-from scrapy_rep.rep.parsing.groups import all_groups, groups_about, our_group
+from scrapy_rep.rep.parsing.groups import groups_about, our_group, read_groups
 
 # What groups decide is in test_robotstxt.py.
 
@@ -27,14 +27,14 @@ def test_a_group_is_about_the_first_agent_that_one_names(
 
 
 def test_where_the_rules_of_a_group_end() -> None:
-    first, second = (our_group(group, "b", RFC9309) for group in all_groups(BODY, RFC9309))
+    first, second = (our_group(group, "b", RFC9309) for group in read_groups(BODY, RFC9309))
     assert (first.agents, first.last_line) == ((AgentLine("b", 2),), 4)
     assert (second.agents, second.last_line) == ((AgentLine("B", 6),), 0)
 
 
 def test_an_allow_line_ends_no_user_agent_lines_where_there_is_none() -> None:
     body = b"User-agent: x\nAllow: /\nUser-agent: y\nDisallow: /a\n"
-    (group,) = all_groups(body, KOSTER1994)
+    (group,) = read_groups(body, KOSTER1994)
     assert [name for name, _ in group.agents] == ["x", "y"]
     # Nor does it where the group is read for one agent.
     _, (ours,) = groups_about(body, KOSTER1994, ("y",))
