@@ -89,7 +89,7 @@ def explain(robots: RobotsTxt, url: str | bytes, agents: Agents) -> Explanation:
     preferred = preferences(agents)
     every_group = all_groups(robots.body, robots.dialect, preferred)
     agent, groups = groups_among(every_group, preferred)
-    ours = tuple(group.agents for group in robots.keep(agents, agent, groups))
+    ours = tuple(group.agents for group in robots.keep(agents, agent, groups).groups)
     verdict = robots.verdict(url, agents)
     try:
         path = path_to_match(url, robots.dialect)
