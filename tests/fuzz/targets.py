@@ -40,7 +40,7 @@ from scrapy_rep.rep.parsing.agents import (
 from scrapy_rep.rep.parsing.groups import groups_about
 from scrapy_rep.rep.parsing.lines import Field, split_lines
 from scrapy_rep.rep.parsing.urls import Origin, path_to_match
-from scrapy_rep.rep.rules.differences import class_of_difference
+from scrapy_rep.rep.rules.differences import Differences
 from scrapy_rep.rep.rules.explain import explain
 from scrapy_rep.rep.rules.matching import Rule
 from scrapy_rep.rep.rules.robotstxt import RobotsTxt
@@ -97,7 +97,7 @@ def check_file(dialect: Dialect, body: bytes, url: bytes, agents: Sequence[str])
     assert winner is None or winner.rule == verdict.rule
     robots.union_verdict(url, agents)
     for allowed in (True, False):
-        class_of_difference(body, url.decode("latin-1"), agents, allowed, dialect)
+        Differences(body, dialect).of_answer(url.decode("latin-1"), agents, allowed)
     _check_answers(robots, url, agents, verdict.allowed)
     _check_answers(RobotsTxt.parse(body, dialect), url, agents, verdict.allowed)
     if verdict.reason in (Reason.RULE, Reason.NO_RULE, Reason.NO_GROUP):

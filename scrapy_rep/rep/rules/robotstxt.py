@@ -251,7 +251,7 @@ class RobotsTxt:
         # Of many sites, a crawl requests one page only: building an index would take too long.
         self._requested = (*self._requested[-_MAX_AGENTS:], key)
         _, groups = groups_about(self.body, self.dialect, preferences(agents))
-        _, patterns, allows = _combined(groups, self.dialect)
+        _, patterns, allows = combined(groups, self.dialect)
         return not refuses(path, patterns, allows, self.dialect)
 
     def _about(self, agents: Agents) -> _Ours:
@@ -268,7 +268,7 @@ class RobotsTxt:
         """
         # Other agents may have the same groups.
         ours = self._ours.get(agent) or _Ours(
-            RuleSet(*_combined(groups, self.dialect), self.dialect),
+            RuleSet(*combined(groups, self.dialect), self.dialect),
             tuple(our_group(group, agent, self.dialect) for group in groups),
         )
         if len(self._ours) >= _MAX_AGENTS:
@@ -298,7 +298,7 @@ def _any_in(numbers: Sequence[int], lines: range) -> bool:
     return bisect_left(numbers, lines.start) < bisect_left(numbers, lines.stop)
 
 
-def _combined(
+def combined(
     groups: list[Group], dialect: Dialect
 ) -> tuple[Sequence[int], list[str], Sequence[bool]]:
     """Lines and patterns of the rules of all *groups*, and which of them allow."""
