@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-from scrapy_rep.pages.evaluate import evaluate as evaluate_page
 from scrapy_rep.pages.headers import header_statements, header_tdm_policy
 from scrapy_rep.pages.html import meta_statements, meta_tags, meta_tdm_policy
+from scrapy_rep.pages.statements import evaluate as evaluate_page
 from scrapy_rep.pages.tdmrep import TdmFile
 from scrapy_rep.rep.caching.access import FetchResult, access_result
 from scrapy_rep.rep.caching.cache_entry import CacheEntry, Outage, StoredResponse
@@ -246,11 +246,11 @@ def page_rules(data: bytes) -> None:
         return [by_name[name]]
 
     tags = meta_tags(page, _TOKENS)
-    by_file = TdmFile.parse(file).statement(_ORIGIN.robots_url)
+    rule = TdmFile.parse(file).rule_for(_ORIGIN.robots_url)
     statements = [
         *header_statements(lines, _TOKENS),
         *meta_statements(tags, _TOKENS),
-        *([by_file] if by_file else []),
+        *([rule.statement] if rule and rule.statement else []),
     ]
     rules = evaluate_page(statements, 0.0, [header_tdm_policy(lines), meta_tdm_policy(tags)])
     for text in (*map(str, rules.verdicts.values()), *map(str, statements)):
