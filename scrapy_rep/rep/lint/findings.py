@@ -71,10 +71,7 @@ class FindingKind(Enum):
     BLANK = _OK, "A blank line."
     COMMENT = _OK, "A comment."
     USER_AGENT = _OK, "A user-agent line for {}."
-    NAMELESS_USER_AGENT = (
-        _ERROR,
-        "A user-agent line without a name. Write a product token or *.",
-    )
+    NAMELESS_USER_AGENT = _ERROR, "A user-agent line without a name. Write a product token or *."
     RULE = _OK, 'The rule "{}: {}".'
     EMPTY_RULE = _OK, 'A "{}" without a value, which refuses no URL.'
     OTHER_RECORD = _OK, "A {} record, which is not a rule."

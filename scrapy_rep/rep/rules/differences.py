@@ -9,13 +9,13 @@ it does not.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
-from ..dialects import DIALECTS, GOOGLE, KOSTER1994, KOSTER1996, MIN_PARSED_SIZE, RFC9309, Dialect
+from ..dialects import DIALECTS, GOOGLE, KOSTER1994, KOSTER1996, RFC9309, Dialect
 from ..parsing.agents import Agents, preferences
 from ..parsing.groups import groups_about
 from ..parsing.urls import (
@@ -63,13 +63,13 @@ def _resolve_dots(text: str) -> str:
 class Point:
     """One point, and the change that turns the google dialect into rfc9309 in that point.
 
-    *rule* is the rule of the standard. *fields* are changed fields of the dialect; *url* and
-    *pattern* change a path and a pattern, one character per byte.
+    *rule* is the rule of the standard. *field* is the field of dialects for it; *url* and *pattern*
+    change a path and a pattern, one character per byte.
     """
 
     name: str
     rule: str
-    fields: Mapping[str, Any] = field(default_factory=dict)
+    field: str = ""
     url: Callable[[str], str] = _same
     pattern: Callable[[str], str] = _same
 
@@ -120,40 +120,32 @@ POINTS = (
         pattern=_encode(r"\$(?!\Z)"),
     ),
     Point("dot segments", "RFC 3986 §6.2.2.3: ``/a/../b`` is ``/b``", url=_resolve_dots),
-    Point("``/robots.txt`` itself", "§2.2.2: implicitly allowed", {"robots_txt_allowed": True}),
+    Point("``/robots.txt`` itself", "§2.2.2: implicitly allowed", "robots_txt_allowed"),
     Point(
         "digits in product tokens",
         "§2.2.1 has none; the default dialect keeps them: ``MJ12bot`` is not ``MJ``",
-        {"digits_in_tokens": True},
+        "digits_in_tokens",
     ),
     Point(
         "names without a character",
         "§2.2.1: a product token has at least one; ``User-agent:`` without a value does not name "
         "a crawler",
-        {"empty_names": False},
+        "empty_names",
     ),
     Point(
         "keys by prefix",
         "§2.2: ``Disallowed:`` is not a key of the grammar, and is ignored (§2.2.4)",
-        {"keys_by_prefix": False},
+        "keys_by_prefix",
     ),
     Point(
         "rules without a value",
         "§2.2, empty-pattern: matches nothing, so it never decides",
-        {"empty_rules_match": False},
+        "empty_rules_match",
     ),
-    Point(
-        "NUL",
-        "§2.3.1.5: parse what can be parsed; a NUL does not end a line",
-        {"nul_ends_line": False},
-    ),
-    Point("line length", "§2.5: a limit is one of the file; no line is cut", {"max_line": None}),
-    Point(
-        "file size",
-        "§2.5: a limit of at least 500 KiB; ``google`` has none",
-        {"max_size": MIN_PARSED_SIZE},
-    ),
-    Point("UTF-16", "§2.2.2: crawlers may bridge encodings other than UTF-8", {"utf16": True}),
+    Point("NUL", "§2.3.1.5: parse what can be parsed; a NUL does not end a line", "nul_ends_line"),
+    Point("line length", "§2.5: a limit is one of the file; no line is cut", "max_line"),
+    Point("file size", "§2.5: a limit of at least 500 KiB; ``google`` has none", "max_size"),
+    Point("UTF-16", "§2.2.2: crawlers may bridge encodings other than UTF-8", "utf16"),
 )
 
 # The most parsed files that are cached.
@@ -175,9 +167,9 @@ class GoogleReading:
         path = _changed_path(url, points)
         if path is None:
             return False, 0
-        if path == ROBOTS_TXT and any("robots_txt_allowed" in point.fields for point in points):
+        if path == ROBOTS_TXT and any(point.field == "robots_txt_allowed" for point in points):
             return True, 0
-        about_rules = (p for p in points if p.pattern is not _same or p.fields)
+        about_rules = (p for p in points if p.pattern is not _same or p.field)
         weight = self.rule_set(agents, tuple(about_rules)).decide(path)
         return weight & 1 == 1, line_of(weight)
 
@@ -195,8 +187,8 @@ class GoogleReading:
         return tuple(point.name for point in _least(POINTS, reached))
 
     def _rule_set(self, agents: tuple[str, ...], points: tuple[Point, ...]) -> RuleSet:
-        changed = {key: value for point in points for key, value in point.fields.items()}
-        dialect = replace(GOOGLE, **changed)
+        fields = [point.field for point in points if point.field]
+        dialect = replace(GOOGLE, **{name: getattr(RFC9309, name) for name in fields})
         body = RobotsTxt.parse(self._body, dialect).body
         lines, patterns, allows = combined(groups_about(body, dialect, agents)[1], dialect)
         for point in points:
@@ -252,7 +244,7 @@ _ABOUT = {
     "path_form": "percent-encoding",
     "index_pages": "index pages",
     "lenient_keys": "misspelled keys",
-} | {key: point.name for point in POINTS for key in point.fields}
+} | {point.field: point.name for point in POINTS if point.field}
 
 # Other forms of a URL, by the name of the difference.
 _OTHER_FORMS: dict[str, Callable[[str], str]] = {
