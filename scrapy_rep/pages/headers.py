@@ -11,8 +11,7 @@ from scrapy_rep.pages.statements import REFUSED_BY_TDM, Source, Statement, tdm_p
 from scrapy_rep.rep.directives.purposes import purposes_of
 from scrapy_rep.rep.text import printable
 
-#: The values of the header with a name, a line each.
-Lines = Callable[[str], Iterable[bytes]]
+Lines = Callable[[str], Iterable[bytes]]  #: The values of the header with a name, a line each.
 
 #: The headers without which :func:`header_statements` finds nothing.
 STATING_HEADERS = ("Robots-Tag", "X-Robots-Tag", "Content-Usage", "tdm-reservation")

@@ -19,8 +19,7 @@ from scrapy_rep.pages.robots_tag import MAX_HEADER, complete_members, read_rules
 from scrapy_rep.pages.statements import Source, Statement, tdm_policy
 from scrapy_rep.rep.parsing.lines import UTF16_MARKS
 
-#: The bytes of a page in which meta tags are looked for.
-MAX_HEAD = 64 * 1024
+MAX_HEAD = 64 * 1024  #: The bytes of a page in which meta tags are looked for.
 _TDM_RESERVATION, _TDM_POLICY = "tdm-reservation", "tdm-policy"
 
 _AFTER_NAME = (b">", b" ", b"\n", b"\r", b"\t", b"/")

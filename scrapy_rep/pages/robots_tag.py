@@ -27,8 +27,7 @@ from scrapy_rep.pages.statements import (
 from scrapy_rep.rep.parsing.agents import EVERYONE
 from scrapy_rep.rep.text import printable
 
-#: draft-illyes-repext: "The parsing limit MUST be at least 8 kibibytes".
-MAX_HEADER = 8 * 1024
+MAX_HEADER = 8 * 1024  #: draft-illyes-repext: "The parsing limit MUST be at least 8 kibibytes".
 
 _KNOWN_RULES = frozenset(REFUSED_BY_RULE) | RULES_WITH_VALUE | PERMISSIVE_RULES
 # What stands between two commas, outside of quotes. A quote without an end is a character.

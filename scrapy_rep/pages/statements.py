@@ -17,10 +17,8 @@ from operator import attrgetter
 
 from scrapy_rep.rep.directives.purposes import PURPOSES, purposes_of
 
-#: Request meta key: the :class:`PageRules` of the response.
-PAGE_RULES = "rep_page_rules"
-#: The use of a page's links: to request them.
-FOLLOW = "follow"
+PAGE_RULES = "rep_page_rules"  #: Request meta key: the :class:`PageRules` of the response.
+FOLLOW = "follow"  #: The use of a page's links: to request them.
 #: All uses that a page's rules are evaluated for. All but "follow" are purposes of a crawl.
 USES = (*PURPOSES, FOLLOW)
 
@@ -163,8 +161,7 @@ def _verdict(use: str, holding: Iterable[Statement]) -> UseVerdict:
     return UseVerdict(use, by is None or by.allows, by)
 
 
-#: A longer URL of a TDM policy is not kept.
-MAX_URL = 2048
+MAX_URL = 2048  #: A longer URL of a TDM policy is not kept.
 
 
 def tdm_policy(value: str) -> str | None:

@@ -30,10 +30,8 @@ if TYPE_CHECKING:
     from scrapy_rep.settings import RepSettings
     from scrapy_rep.tokens import AgentTokens
 
-#: Where the file of an origin is.
-TDMREP_JSON = "/.well-known/tdmrep.json"
-#: Rules of one file that are read; the documents know of a handful.
-MAX_RULES = 1000
+TDMREP_JSON = "/.well-known/tdmrep.json"  #: Where the file of an origin is.
+MAX_RULES = 1000  #: Rules of one file that are read; the documents know of a handful.
 # A boolean in JSON is a mistake that leaves no doubt; so is a number in quotes.
 _ALLOWS = {"0": True, "1": False, "false": True, "true": False}
 

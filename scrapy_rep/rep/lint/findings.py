@@ -38,14 +38,11 @@ from .redundant_rules import redundant_rules
 class Severity(Enum):
     """How serious a finding is."""
 
-    #: The line does not have the effect that it seems to have.
-    ERROR = "error"
+    ERROR = "error"  #: The line does not have the effect that it seems to have.
     #: The line probably has another effect than it seems to have, here or in other crawlers.
     WARNING = "warning"
-    #: Useful to know, but not a problem.
-    NOTE = "note"
-    #: No problem.
-    OK = "ok"
+    NOTE = "note"  #: Useful to know, but not a problem.
+    OK = "ok"  #: No problem.
 
 
 _ERROR, _WARNING, _NOTE, _OK = Severity

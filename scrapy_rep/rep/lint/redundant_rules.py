@@ -33,8 +33,7 @@ class _Rule(NamedTuple):
     pattern: str
     line: int
     allow: bool
-    #: Whether it may also allow a directory.
-    index_page: bool
+    index_page: bool  #: Whether it may also allow a directory.
 
     @property
     def paths(self) -> str:

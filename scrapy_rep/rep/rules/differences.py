@@ -30,8 +30,7 @@ from .robotstxt import RobotsTxt, combined
 
 _T = TypeVar("_T")
 
-#: Allowed or not, and the deciding line.
-Answer = tuple[bool, int]
+Answer = tuple[bool, int]  #: Allowed or not, and the deciding line.
 
 # -- the points on which rfc9309 and google differ --------------------------------
 

@@ -19,22 +19,16 @@ from .verdict import Reason, Verdict
 class Fate(Enum):
     """The part of a rule in a verdict."""
 
-    #: It decides.
-    DECIDES = "decides"
-    #: It matches, but the rule that decides has more bytes (RFC 9309 §2.2.2).
-    SHORTER = "shorter"
-    #: It refuses, but an allow rule of the same length matches (§2.2.2).
-    TIE = "tie"
+    DECIDES = "decides"  #: It decides.
+    SHORTER = "shorter"  #: It matches, but the rule that decides has more bytes (RFC 9309 §2.2.2).
+    TIE = "tie"  #: It refuses, but an allow rule of the same length matches (§2.2.2).
     #: It matches, but an earlier rule matches and is equal, or the dialect uses the first match.
     LATER = "later"
     #: It matches, but the robots.txt itself is always allowed (§2.2.2).
     ROBOTS_TXT_ITSELF = "robots-txt-itself"
-    #: It matches, but applies to other crawlers (§2.2.1).
-    OTHER_GROUP = "other-group"
-    #: It applies to us, and does not match.
-    NO_MATCH = "no-match"
-    #: It applies to other crawlers, and does not match.
-    NOT_ABOUT_US = "not-about-us"
+    OTHER_GROUP = "other-group"  #: It matches, but applies to other crawlers (§2.2.1).
+    NO_MATCH = "no-match"  #: It applies to us, and does not match.
+    NOT_ABOUT_US = "not-about-us"  #: It applies to other crawlers, and does not match.
     #: It was not compared with the URL, because that would have taken too long.
     NOT_TRIED = "not-tried"
 

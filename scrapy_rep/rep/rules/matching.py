@@ -42,10 +42,8 @@ from ..text import printable
 # file, and in the last bit whether it allows.
 _LINE_BITS = 32
 _LAST_LINE = (1 << _LINE_BITS) - 1
-#: The weight where no rule matches: less than that of any rule, and allowing.
-NO_RULE = 1
-#: The weight if too many rules would have to be tried: refusing.
-TOO_COSTLY = 0
+NO_RULE = 1  #: The weight where no rule matches: less than that of any rule, and allowing.
+TOO_COSTLY = 0  #: The weight if too many rules would have to be tried: refusing.
 #: The most pieces of patterns with ``*`` that are searched in a path. No file of 2,793
 #: popular sites has rules with more than 638 of them for one agent.
 MOST_PIECES = 800
@@ -285,12 +283,9 @@ class Wildcard(NamedTuple):
     """A pattern with ``*``."""
 
     weight: int
-    #: The text before its first ``*``.
-    start: str
-    #: The texts that have to follow in this order.
-    pieces: list[str]
-    #: The text between the last ``*`` and ``$``; "" without ``$``.
-    end: str
+    start: str  #: The text before its first ``*``.
+    pieces: list[str]  #: The texts that have to follow in this order.
+    end: str  #: The text between the last ``*`` and ``$``; "" without ``$``.
 
     @classmethod
     def of(cls, pattern: str, weight: int) -> Wildcard:
