@@ -23,7 +23,7 @@ from scrapy_rep.observers.observer import Observer, Observers
 from scrapy_rep.observers.stats import count
 from scrapy_rep.observers.summary import Summary
 from scrapy_rep.pages.statements import PAGE_RULES
-from scrapy_rep.pages.tdm_files import TdmFiles, asks_for_tdm_file
+from scrapy_rep.pages.tdmrep import TdmFiles, asks_for_tdm_file
 from scrapy_rep.policies.cache import PolicyCache, steady
 from scrapy_rep.policies.download import Download, download_of
 from scrapy_rep.rep.decision import Admit, Fetch, Hold, Refuse, RequestFacts, decide, verdict_now
@@ -107,7 +107,7 @@ class RepMiddleware:
         from scrapy_rep.pages.responses import ResponseRules
 
         if asks_for_tdm_file(settings):
-            self._tdm_files = TdmFiles(self._policies, self._tokens)
+            self._tdm_files = TdmFiles(self._policies.usable, self._policies.get, self._tokens)
         of_crawl = (self._crawler, settings, self._tokens, self._clock)
         responses = ResponseRules(*of_crawl, self._known_policy, self._tdm_files, self._refused)
         # Scrapy calls these where they exist.

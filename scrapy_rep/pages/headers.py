@@ -1,8 +1,4 @@
-"""The headers of a response that say what its page may be used for.
-
-Here may live: which headers there are, and the syntax of Content-Usage and of TDM headers.
-Here may not live: the rules of Robots-Tag (:mod:`.robots_tag`).
-"""
+"""The headers of a response that say what its page may be used for."""
 
 from __future__ import annotations
 
@@ -11,11 +7,11 @@ from collections.abc import Callable, Iterable, Iterator
 import http_sf
 
 from scrapy_rep.pages.robots_tag import MAX_HEADER, complete_members, read_rules
-from scrapy_rep.pages.statements import REFUSED_BY_TDM, Source, Statement, as_text, tdm_policy
+from scrapy_rep.pages.statements import REFUSED_BY_TDM, Source, Statement, tdm_policy
 from scrapy_rep.rep.directives.purposes import purposes_of
+from scrapy_rep.rep.text import printable
 
-#: The values of the header with a name, a line each.
-Lines = Callable[[str], Iterable[bytes]]
+Lines = Callable[[str], Iterable[bytes]]  #: The values of the header with a name, a line each.
 
 #: The headers without which :func:`header_statements` finds nothing.
 STATING_HEADERS = ("Robots-Tag", "X-Robots-Tag", "Content-Usage", "tdm-reservation")
@@ -58,12 +54,12 @@ def _content_usage(values: list[str]) -> Iterator[Statement]:
     Lines of one header are one dictionary, RFC 9651 §4.2: of equal keys the last one counts.
     But no line more may permit more, so what any of them refuses is refused.
     """
-    together = ", ".join(filter(None, values))
-    for value in dict.fromkeys([together, *values] if len(values) > 1 else values):
-        yield from _preferences(value, only_refusals=value != together)
+    yield from _preferences(", ".join(filter(None, values)))
+    for value in values if len(values) > 1 else ():
+        yield from (each for each in _preferences(value) if not each.allows)
 
 
-def _preferences(value: str, *, only_refusals: bool) -> Iterator[Statement]:
+def _preferences(value: str) -> Iterator[Statement]:
     try:
         members = http_sf.parse(value.encode("latin-1"), tltype="dictionary")
     except http_sf.StructuredFieldError:
@@ -71,12 +67,9 @@ def _preferences(value: str, *, only_refusals: bool) -> Iterator[Statement]:
     assert isinstance(members, dict)
     for label, member in members.items():
         token = member[0] if isinstance(member, tuple) else None
-        if not isinstance(token, http_sf.Token) or str(token) not in _PREFERENCES:
-            continue
-        allows = _PREFERENCES[str(token)]
-        if not (allows and only_refusals):
-            text = as_text("Content-Usage", f"{label}={token}")
-            yield Statement(Source.HEADER, text, purposes_of(label), allows)
+        if isinstance(token, http_sf.Token) and str(token) in _PREFERENCES:
+            text = f"Content-Usage: {printable(f'{label}={token}')}"
+            yield Statement(Source.HEADER, text, purposes_of(label), _PREFERENCES[str(token)])
 
 
 def tdm_reservation(value: str, source: Source, name: str) -> Iterator[Statement]:
@@ -88,5 +81,5 @@ def tdm_reservation(value: str, source: Source, name: str) -> Iterator[Statement
     for part in value.split(","):
         allows = _RESERVATIONS.get(part.strip())
         if allows is not None:
-            text = as_text(name, part.strip())
+            text = f"{name}: {part.strip()}"
             yield Statement(source, text, REFUSED_BY_TDM, allows, is_tdm=True)

@@ -1,8 +1,5 @@
 """Meta tags of an HTML page, and links that are not to be followed.
 
-Here may live: where they are found in HTML. Here may not live: the rules that they have
-(:mod:`.robots_tag`).
-
 Most pages have no such tag, so bytes are looked at first, and only tags that matter are given
 to the parser. draft-illyes-repext: "implementors should consider only the meta elements
 specified in the head element". Many heads end early for a parser, by an image in a
@@ -11,7 +8,6 @@ specified in the head element". Many heads end early for a parser, by an image i
 
 from __future__ import annotations
 
-import codecs
 import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
@@ -21,12 +17,10 @@ from parsel import Selector
 from scrapy_rep.pages.headers import tdm_reservation
 from scrapy_rep.pages.robots_tag import MAX_HEADER, complete_members, read_rules
 from scrapy_rep.pages.statements import Source, Statement, tdm_policy
+from scrapy_rep.rep.parsing.lines import UTF16_MARKS
 
-#: The bytes of a page in which meta tags are looked for.
-MAX_HEAD = 64 * 1024
+MAX_HEAD = 64 * 1024  #: The bytes of a page in which meta tags are looked for.
 _TDM_RESERVATION, _TDM_POLICY = "tdm-reservation", "tdm-policy"
-_ROBOTS = "robots"
-_ROBOTS_BYTES, _TDM_BYTES = b"robots", b"tdm-"
 
 _AFTER_NAME = (b">", b" ", b"\n", b"\r", b"\t", b"/")
 # So many tags are looked up one by one.
@@ -59,14 +53,14 @@ def meta_tags(body: bytes, tokens: tuple[str, ...]) -> list[tuple[str, str]]:
 
     *body* is that of an HTML page, in any encoding. *tokens* are product tokens in lower case.
     """
-    needles = (_ROBOTS_BYTES, _TDM_BYTES, *[token.encode() for token in tokens])
+    needles = (b"robots", b"tdm-", *[token.encode() for token in tokens])
     head = _as_ascii(body[:MAX_HEAD])
     found = _plain_tags(head, needles)
     if found is None:
         found = _all_tags(head, needles)
     if not found:
         return []
-    names = {_ROBOTS, _TDM_RESERVATION, _TDM_POLICY, *tokens}
+    names = {"robots", _TDM_RESERVATION, _TDM_POLICY, *tokens}
     return [tag for tag in _parsed(b">".join([*found, b""])) if tag[0] in names]
 
 
@@ -144,12 +138,13 @@ def meta_tdm_policy(tags: Iterable[tuple[str, str]]) -> str | None:
 
 def _as_ascii(head: bytes) -> bytes:
     """*head* so that ASCII characters are one byte each: UTF-16 is not."""
-    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        return head.decode("utf-16", "replace").encode("utf-8", "replace")
-    if b"\0" in head[:2]:
+    if head.startswith(UTF16_MARKS):
+        encoding = "utf-16"
+    elif b"\0" in head[:2]:
         encoding = "utf-16-be" if head[:1] == b"\0" else "utf-16-le"
-        return head.decode(encoding, "replace").encode("utf-8", "replace")
-    return head
+    else:
+        return head
+    return head.decode(encoding, "replace").encode("utf-8", "replace")
 
 
 def links_not_to_follow(

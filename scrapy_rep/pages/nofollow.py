@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin
 
@@ -46,19 +47,43 @@ class NofollowMiddleware:
 
     def process_spider_output(self, response: Response, result: Iterable[Any]) -> Iterator[Any]:
         """*result* without requests for links that are not to be followed."""
-        links = _Links(response, self)
-        return (each for each in result if links.may_be_requested(each))
+        return filter(self._filter(response), result)
 
     async def process_spider_output_async(
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
         """The same."""
-        links = _Links(response, self)
+        may_pass = self._filter(response)
         async for each in result:
-            if links.may_be_requested(each):
+            if may_pass(each):
                 yield each
 
-    def not_to_follow(self, response: Response) -> set[str]:
+    def _filter(self, response: Response) -> Callable[[Any], bool]:
+        """Whether a result of *response* is not a request for a link that is not to be followed."""
+        rules = response.meta.get(PAGE_RULES) if response.request else None
+        is_nofollow = isinstance(rules, PageRules) and not rules.allowed(FOLLOW)
+        # The links are read when a first request is made.
+        not_to_follow = cache(partial(self._not_to_follow, response))
+
+        def may_pass(each: Any) -> bool:
+            if not isinstance(each, Request) or each.meta.get("dont_obey_robotstxt"):
+                return True
+            # The page again is not a link: a retry, a form.
+            if each.url == response.url:
+                return True
+            if not is_nofollow and _without_fragment(each.url) not in not_to_follow():
+                return True
+            count(self._crawler, NOT_FOLLOWED)
+            logger.debug(
+                "Not followed from %(page)s: %(request)s",
+                {"page": response, "request": each},
+                extra={"spider": self._crawler.spider},
+            )
+            return False
+
+        return may_pass
+
+    def _not_to_follow(self, response: Response) -> set[str]:
         """The URLs on the page that are not to be followed, as requests have them."""
         if not isinstance(response, HtmlResponse):
             return set()
@@ -71,45 +96,6 @@ class NofollowMiddleware:
             return _without_fragment(safe_url_string(urljoin(base, url.strip())))
 
         return links_not_to_follow(response.selector, self._rels, absolute)
-
-    def drop(self, request: Request, response: Response) -> None:
-        """Count *request*, which is dropped."""
-        count(self._crawler, NOT_FOLLOWED)
-        logger.debug(
-            "Not followed from %(page)s: %(request)s",
-            {"page": response, "request": request},
-            extra={"spider": self._crawler.spider},
-        )
-
-
-class _Links:
-    """The links of one response, read when a first request is made from it."""
-
-    def __init__(self, response: Response, middleware: NofollowMiddleware) -> None:
-        self._response = response
-        self._middleware = middleware
-        self._refused: set[str] | None = None
-
-    def may_be_requested(self, each: Any) -> bool:
-        """Whether *each* is not a request for a link that is not to be followed."""
-        if not isinstance(each, Request) or each.meta.get("dont_obey_robotstxt"):
-            return True
-        if each.url == self._response.url:
-            # The page again is not a link: a retry, a form.
-            return True
-        if self._page_is_nofollow() or _without_fragment(each.url) in self._not_to_follow():
-            self._middleware.drop(each, self._response)
-            return False
-        return True
-
-    def _page_is_nofollow(self) -> bool:
-        rules = self._response.meta.get(PAGE_RULES) if self._response.request else None
-        return isinstance(rules, PageRules) and not rules.allowed(FOLLOW)
-
-    def _not_to_follow(self) -> set[str]:
-        if self._refused is None:
-            self._refused = self._middleware.not_to_follow(self._response)
-        return self._refused
 
 
 def _without_fragment(url: str) -> str:

@@ -1,14 +1,10 @@
-"""The rules of a crawl's pages: responses are annotated with them, or refused by them.
-
-Here may live: which responses have page rules, and what is done with them. Here may not live:
-how rules are read, and how tdmrep.json is fetched (:mod:`.tdm_files`).
-"""
+"""The rules of a crawl's pages: responses are annotated with them, or refused by them."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 from scrapy import Request, signals
@@ -16,13 +12,15 @@ from scrapy.exceptions import StopDownload
 from scrapy.http import Headers, HtmlResponse, Response
 
 from scrapy_rep.observers.stats import count
-from scrapy_rep.pages.evaluate import evaluate
 from scrapy_rep.pages.headers import STATING_HEADERS, header_statements, header_tdm_policy
 from scrapy_rep.pages.html import meta_statements, meta_tags, meta_tdm_policy
-from scrapy_rep.pages.robots_txt import RobotsTxtStatements
-from scrapy_rep.pages.statements import PAGE_RULES, USES, PageRules
-from scrapy_rep.rep.directives.purposes import PURPOSES, canonical_purpose
+from scrapy_rep.pages.statements import PAGE_RULES, USES, PageRules, Source, Statement, evaluate
+from scrapy_rep.rep.directives import purposes
+from scrapy_rep.rep.parsing.agents import preferences
+from scrapy_rep.rep.parsing.lines import may_have
+from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.policy import Policy
+from scrapy_rep.rep.rules.robotstxt import RobotsTxt
 from scrapy_rep.rep.rules.verdict import Reason, Verdict, origin_or_verdict
 from scrapy_rep.settings import PageRuleMode
 
@@ -30,7 +28,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_rep.exceptions import RobotsForbidden
-    from scrapy_rep.pages.tdm_files import TdmFiles
+    from scrapy_rep.pages.tdmrep import TdmFiles
     from scrapy_rep.settings import RepSettings
     from scrapy_rep.tokens import AgentTokens
 
@@ -38,6 +36,8 @@ logger = logging.getLogger(__name__)
 
 _HEADERS = frozenset(map(Headers().normkey, STATING_HEADERS))
 _HTML = (b"text/html", b"application/xhtml+xml")
+# Request meta key: the rules by which a download was stopped.
+_STOPPED = "rep_page_rules_stopped"
 
 
 class ResponseRules:
@@ -63,20 +63,18 @@ class ResponseRules:
         self._policy_of = policy_of
         self._refused = refused
         self._tdm_files = tdm_files
-        self._purposes: tuple[str, ...] = ()
-        declared = tuple(dict.fromkeys(map(canonical_purpose, settings.honoured.purposes)))
-        if settings.page_rules is PageRuleMode.OBEY:
-            self._purposes = declared
-            if not declared:
-                crawler.signals.connect(self._warn, signals.spider_opened)
-            else:
-                crawler.signals.connect(self._headers_received, signals.headers_received)
+        declared = tuple(dict.fromkeys(map(purposes.canonical_purpose, settings.honoured.purposes)))
+        obeys = settings.page_rules is PageRuleMode.OBEY
+        self._purposes = declared if obeys else ()
+        if self._purposes:
+            crawler.signals.connect(self._headers_received, signals.headers_received)
+        elif obeys:
+            crawler.signals.connect(self._warn, signals.spider_opened)
         others = tuple(purpose for purpose in declared if purpose not in USES)
-        self._uses = USES + others
-        self._robots_txt = RobotsTxtStatements(PURPOSES + others)
-        self._nothing = evaluate((), 0.0, uses=self._uses)
-        # The pages of a site have the same statements.
-        self._evaluate = lru_cache(maxsize=256)(evaluate)
+        # The pages of a site have the same robots.txt and the same statements.
+        in_robots_txt = partial(_preferences, purposes.PURPOSES + others)
+        self._preferences = lru_cache(maxsize=1000)(in_robots_txt)
+        self._evaluate = lru_cache(maxsize=256)(partial(evaluate, uses=USES + others))
 
     def _warn(self) -> None:
         logger.warning(
@@ -94,15 +92,12 @@ class ResponseRules:
         """
         if not _is_page(request) or not 200 <= response.status < 300:
             return response
-        agents = self._tokens.of(request)
         is_html = isinstance(response, HtmlResponse)
-        tags = meta_tags(response.body, _lower(agents)) if is_html else []
-        policy = self._policy_of(request)
-        rules = self._rules(policy, request, agents, response.headers, tags)
+        tags = meta_tags(response.body, preferences(self._tokens.of(request))) if is_html else []
+        rules = self._rules(request, response.headers, tags)
         request.meta[PAGE_RULES] = rules
         if rules.statements:
-            self._count(rules)
-            self._check(policy, request, rules)
+            self._check(request, rules)
         return response
 
     def process_exception(self, request: Request, exception: Exception) -> Response | None:
@@ -114,8 +109,7 @@ class ResponseRules:
         assert response is not None
         if 200 <= response.status < 300:
             request.meta[PAGE_RULES] = refusing
-            self._count(refusing)
-            self._check(self._policy_of(request), request, refusing)
+            self._check(request, refusing)
         # An error, for which the other middlewares may try again. There is no body to decode.
         response.headers.pop("Content-Encoding", None)
         return response
@@ -125,14 +119,9 @@ class ResponseRules:
         # A redirect is not a page; the status is not known here.
         if not _is_page(request) or b"Location" in headers:
             return
-        rules = self._rules(
-            self._policy_of(request),
-            request,
-            self._tokens.of(request),
-            headers,
-            # A tag may lift a TDM reservation, and nothing else.
-            may_be_lifted=(headers.get("Content-Type") or _HTML[0]).lower().startswith(_HTML),
-        )
+        # A tag may lift a TDM reservation, and nothing else.
+        may_be_lifted = (headers.get("Content-Type") or _HTML[0]).lower().startswith(_HTML)
+        rules = self._rules(request, headers, may_be_lifted=may_be_lifted)
         if self._refuses_all(rules):
             request.meta[_STOPPED] = rules
             raise StopDownload(fail=True)
@@ -141,67 +130,72 @@ class ResponseRules:
 
     def _rules(
         self,
-        policy: Policy | None,
         request: Request,
-        agents: tuple[str, ...],
         headers: Headers,
         tags: Sequence[tuple[str, str]] = (),
         *,
         may_be_lifted: bool = False,
     ) -> PageRules:
-        url = request.url
-        file = self._tdm_files.file(policy, request) if self._tdm_files is not None else None
-        by_file = file.statement(url) if file is not None else None
-        statements = [*self._robots_txt.of(policy, url, agents)]
-        if by_file is not None:
-            statements.append(by_file)
+        agents, policy = self._tokens.of(request), self._policy_of(request)
+        found = [*self._of_robots_txt(policy, request.url, agents)]
+        rule = self._tdm_files.rule(policy, request) if self._tdm_files is not None else None
+        if rule is not None and rule.statement is not None:
+            found.append(rule.statement)
         # Quicker than to ask for each.
         if not _HEADERS.isdisjoint(headers):
-            statements += header_statements(headers.getlist, _lower(agents))
+            found += header_statements(headers.getlist, preferences(agents))
         if tags:
-            statements += meta_statements(tags, _lower(agents))
+            found += meta_statements(tags, preferences(agents))
         if may_be_lifted:
-            statements = [each for each in statements if not each.is_tdm]
-        if not statements:
-            return self._nothing
-        now = self._clock() if any(each.since is not None for each in statements) else 0.0
+            found = [each for each in found if not each.is_tdm]
+        now = self._clock() if any(each.since is not None for each in found) else 0.0
         policies = (
-            file.policy(url) if file is not None else None,
+            rule.policy if rule is not None else None,
             header_tdm_policy(headers.getlist),
             meta_tdm_policy(tags),
         )
-        return self._evaluate(tuple(statements), now, policies, self._uses)
+        return self._evaluate(tuple(found), now, policies)
+
+    def _of_robots_txt(
+        self, policy: Policy | None, url: str, agents: tuple[str, ...]
+    ) -> Iterator[Statement]:
+        """The statements of Content-Signal and Content-Usage."""
+        robots = policy.robots if policy is not None else None
+        stating = self._preferences(robots, agents) if robots is not None else None
+        if stating is not None:
+            for purpose, record, allows in stating.stated(url):
+                text = f"{record} (line {record.line} of robots.txt)"
+                yield Statement(Source.ROBOTS_TXT, text, frozenset({purpose}), allows)
 
     def _refuses_all(self, rules: PageRules) -> bool:
         """Whether no purpose of the crawl is left."""
         return bool(self._purposes) and not any(map(rules.allowed, self._purposes))
 
-    def _check(self, policy: Policy | None, request: Request, rules: PageRules) -> None:
-        if not self._refuses_all(rules):
-            return
-        origin = origin_or_verdict(request.url)
-        verdict = Verdict(
-            False,
-            Reason.RESERVED,
-            origin=None if isinstance(origin, Verdict) else origin,
-            detail="; ".join(str(rules.verdict(purpose)) for purpose in self._purposes),
-        )
-        raise self._refused(policy, request, verdict)
-
-    def _count(self, rules: PageRules) -> None:
+    def _check(self, request: Request, rules: PageRules) -> None:
+        """Count *rules*; raise :exc:`~scrapy_rep.RobotsForbidden` if they refuse *request*."""
         count(self._crawler, "robotstxt/page_rules/page_count")
         for use in rules.refused:
             count(self._crawler, f"robotstxt/page_rules/refused/{use}")
-
-
-# Request meta key: the rules by which a download was stopped.
-_STOPPED = "rep_page_rules_stopped"
+        if self._refuses_all(rules):
+            origin = origin_or_verdict(request.url)
+            verdict = Verdict(
+                False,
+                Reason.RESERVED,
+                origin=origin if isinstance(origin, Origin) else None,
+                detail="; ".join(str(rules.verdict(purpose)) for purpose in self._purposes),
+            )
+            raise self._refused(self._policy_of(request), request, verdict)
 
 
 def _is_page(request: Request) -> bool:
     return not request.meta.get("dont_obey_robotstxt")
 
 
-@lru_cache(maxsize=64)
-def _lower(agents: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(agent.lower() for agent in agents)
+def _preferences(
+    about: tuple[str, ...], robots: RobotsTxt, agents: tuple[str, ...]
+) -> purposes.Preferences | None:
+    """The preferences of *robots* for *agents*, *about* purposes; ``None`` for most files."""
+    fields = purposes.PREFERENCE_FIELDS
+    if not may_have(robots.body, robots.dialect, fields):
+        return None
+    return purposes.Preferences(robots.records_for(agents, fields), about)

@@ -1,7 +1,5 @@
 """The rules of Robots-Tag, X-Robots-Tag and meta robots.
 
-Here may live: the syntax of one value. Here may not live: which headers and tags there are.
-
 draft-illyes-repext: a structured field list of product tokens with rules as parameters,
 ``*;nosnippet, ExampleBot;noindex``. The old form of X-Robots-Tag has rules with commas between
 them, and a product token with a colon before the rules that are for it alone. Either header may
@@ -25,14 +23,13 @@ from scrapy_rep.pages.statements import (
     RULES_WITH_VALUE,
     Source,
     Statement,
-    as_text,
 )
+from scrapy_rep.rep.parsing.agents import EVERYONE
+from scrapy_rep.rep.text import printable
 
-#: draft-illyes-repext: "The parsing limit MUST be at least 8 kibibytes".
-MAX_HEADER = 8 * 1024
+MAX_HEADER = 8 * 1024  #: draft-illyes-repext: "The parsing limit MUST be at least 8 kibibytes".
 
 _KNOWN_RULES = frozenset(REFUSED_BY_RULE) | RULES_WITH_VALUE | PERMISSIVE_RULES
-_EVERYONE = "*"
 # What stands between two commas, outside of quotes. A quote without an end is a character.
 _MEMBER = re.compile(r'(?:[^,"]+|"[^"]*"|")+')
 # A product token or a rule, and what follows after a colon.
@@ -51,11 +48,9 @@ def complete_members(value: str, limit: int) -> str:
     """
     if len(value) <= limit:
         return value
-    ends = [match.end() for match in _MEMBER.finditer(value[:limit])]
-    # The last one ends where a comma follows, or is cut.
-    while ends and value[ends[-1]] != ",":
-        ends.pop()
-    return value[: ends[-1]] if ends else ""
+    ends = (match.end() for match in _MEMBER.finditer(value[:limit]))
+    # A comma follows a complete one.
+    return value[: max((end for end in ends if value[end] == ","), default=0)]
 
 
 # The pages of a site have the same values.
@@ -72,7 +67,7 @@ def read_rules(
 
 def _read(value: str, source: Source, name: str, tokens: Collection[str]) -> Iterator[Statement]:
     members = _MEMBER.findall(value.lower())
-    scope, place = _EVERYONE, 0
+    scope, place = EVERYONE, 0
     while place < len(members):
         member = members[place]
         place += 1
@@ -90,8 +85,8 @@ def _read(value: str, source: Source, name: str, tokens: Collection[str]) -> Ite
             whole = f"{argument},{members[place]}"
             if _time(whole) is not None:
                 argument, place = whole, place + 1
-        if rule and (scope == _EVERYONE or scope in tokens):
-            about = name if scope == _EVERYONE else f"{name}: {scope}"
+        if rule and (scope == EVERYONE or scope in tokens):
+            about = name if scope == EVERYONE else f"{name}: {scope}"
             yield _statement(rule, argument, source, about)
 
 
@@ -115,7 +110,7 @@ def _read_item(
     assert isinstance(item, tuple)
     token, parameters = str(item[0]), item[1]
     assert isinstance(parameters, dict)
-    if token != _EVERYONE and token not in tokens:
+    if token != EVERYONE and token not in tokens:
         return
     for rule, argument in parameters.items():
         if argument is False:
@@ -127,7 +122,7 @@ def _read_item(
 
 
 def _statement(rule: str, argument: str, source: Source, name: str) -> Statement:
-    text = as_text(name, f"{rule}: {argument}" if argument else rule)
+    text = f"{name}: {printable(f'{rule}: {argument}' if argument else rule)}"
     if rule == "unavailable_after":
         since = _time(argument)
         uses = REFUSED_BY_RULE[rule] if since is not None else frozenset()

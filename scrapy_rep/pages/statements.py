@@ -1,23 +1,24 @@
-"""What a site states about the use of a page, and what follows from it.
+"""What a site states about the use of a page, and the verdict for each use.
 
-Here may live: the values that the other modules of this folder exchange, and the table from
-rules to uses. Here may not live: syntax (:mod:`.robots_tag`, :mod:`.headers`, :mod:`.html`,
-:mod:`.tdmrep`) and the order of sources (:mod:`.evaluate`).
+The syntax of statements is the matter of :mod:`.robots_tag`, :mod:`.headers`, :mod:`.html` and
+:mod:`.tdmrep`. All restrictions add up, whatever source they are from: draft-illyes-repext, "the
+implementor MUST apply the union of all rules"; draft-ietf-aipref-vocab, "If any statement of
+preference indicates that the usage is disallowed, the result is that the usage is disallowed".
+Only a TDM reservation may be lifted by a more specific source: the TDM Reservation Protocol,
+"Processing priority".
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from operator import attrgetter
 
 from scrapy_rep.rep.directives.purposes import PURPOSES, purposes_of
-from scrapy_rep.rep.text import printable
 
-#: Request meta key: the :class:`PageRules` of the response.
-PAGE_RULES = "rep_page_rules"
-#: The use of a page's links: to request them.
-FOLLOW = "follow"
+PAGE_RULES = "rep_page_rules"  #: Request meta key: the :class:`PageRules` of the response.
+FOLLOW = "follow"  #: The use of a page's links: to request them.
 #: All uses that a page's rules are evaluated for. All but "follow" are purposes of a crawl.
 USES = (*PURPOSES, FOLLOW)
 
@@ -44,9 +45,9 @@ REFUSED_BY_VALUE: Mapping[tuple[str, str], frozenset[str]] = {
     ("max-image-preview", "none"): frozenset({"images"}),
 }
 #: The rules that have a value.
-RULES_WITH_VALUE = frozenset({"unavailable_after", *(name for name, _ in REFUSED_BY_VALUE)}) | {
-    "max-video-preview"
-}
+RULES_WITH_VALUE = frozenset(
+    {"unavailable_after", "max-snippet", "max-image-preview", "max-video-preview"}
+)
 #: Rules that restrict nothing, told apart from product tokens.
 PERMISSIVE_RULES = frozenset({"all", "index", "follow"})
 #: The uses that a TDM reservation refuses: training is text and data mining.
@@ -127,16 +128,43 @@ class PageRules:
         return tuple(use for use, verdict in self.verdicts.items() if not verdict.allowed)
 
 
-#: A longer URL of a TDM policy is not kept.
-MAX_URL = 2048
+def evaluate(
+    statements: Iterable[Statement],
+    now: float,
+    policies: Sequence[str | None] = (),
+    uses: Sequence[str] = USES,
+) -> PageRules:
+    """The rules of a page by its *statements* at time *now*, in seconds since the epoch.
+
+    *policies* are the URLs of TDM policies, from the least specific source to the most
+    specific one. *uses* are those to be evaluated.
+    """
+    found = tuple(dict.fromkeys(statements))
+    # "At every step, the absence of tdm-reservation MUST not reset current values."
+    tdm_sources = [each.source for each in found if each.is_tdm]
+    tdm = max(tdm_sources, key=list(Source).index, default=None)
+    holding = [
+        each
+        for each in found
+        if (each.since is None or each.since <= now) and (not each.is_tdm or each.source is tdm)
+    ]
+    reserved = any(each.is_tdm and not each.allows for each in holding)
+    policy = next(filter(None, reversed(policies)), None)
+    verdicts = {use: _verdict(use, holding) for use in uses}
+    return PageRules(found, verdicts, policy if reserved else None)
+
+
+def _verdict(use: str, holding: Iterable[Statement]) -> UseVerdict:
+    about = (each for each in holding if use in each.uses)
+    # The first one that refuses, else the first one.
+    by = min(about, key=attrgetter("allows"), default=None)
+    return UseVerdict(use, by is None or by.allows, by)
+
+
+MAX_URL = 2048  #: A longer URL of a TDM policy is not kept.
 
 
 def tdm_policy(value: str) -> str | None:
     """The URL of a TDM policy, as the site wrote it; ``None`` for one that cannot be."""
     value = value.strip()
     return value if value and len(value) <= MAX_URL else None
-
-
-def as_text(prefix: str, value: str) -> str:
-    """*value*, which a site wrote, after *prefix*; safe to print."""
-    return f"{prefix}: {printable(value)}"

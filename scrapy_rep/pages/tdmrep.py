@@ -1,8 +1,5 @@
 """The file ``/.well-known/tdmrep.json``: which paths of an origin are reserved.
 
-Here may live: the syntax of the file, and which of its rules is about a URL. Here may not
-live: how it is fetched.
-
 TDM Reservation Protocol, "TDM File on the Origin Server": "an array of JSON objects; each
 object represents a rule". "The most specific match is the first in sequence." ``location`` is
 matched as a path of robots.txt is.
@@ -11,20 +8,32 @@ matched as a path of robots.txt is.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
-from scrapy_rep.pages.statements import REFUSED_BY_TDM, Source, Statement, as_text, tdm_policy
+from scrapy import Request
+from twisted.internet.defer import Deferred, succeed
+
+from scrapy_rep.pages.statements import REFUSED_BY_TDM, Source, Statement, tdm_policy
 from scrapy_rep.rep.dialects import RFC9309
+from scrapy_rep.rep.directives.purposes import canonical_purpose
 from scrapy_rep.rep.parsing.agents import Agents
 from scrapy_rep.rep.parsing.urls import InvalidURL, Origin, canonical_patterns, path_to_match
+from scrapy_rep.rep.policy import Policy
 from scrapy_rep.rep.rules.matching import MOST_PIECES, pattern_matches
 from scrapy_rep.rep.rules.verdict import Reason, Verdict
+from scrapy_rep.rep.text import printable
+from scrapy_rep.settings import PageRuleMode
 
-#: Where the file of an origin is.
-TDMREP_JSON = "/.well-known/tdmrep.json"
-#: Rules of one file that are read; the documents know of a handful.
-MAX_RULES = 1000
+if TYPE_CHECKING:
+    from scrapy_rep.settings import RepSettings
+    from scrapy_rep.tokens import AgentTokens
+
+TDMREP_JSON = "/.well-known/tdmrep.json"  #: Where the file of an origin is.
+MAX_RULES = 1000  #: Rules of one file that are read; the documents know of a handful.
+# A boolean in JSON is a mistake that leaves no doubt; so is a number in quotes.
+_ALLOWS = {"0": True, "1": False, "false": True, "true": False}
 
 
 class TdmOrigin(Origin):
@@ -48,18 +57,15 @@ class TdmOrigin(Origin):
         return f"{super().__str__()}{TDMREP_JSON}"
 
 
-@dataclass(frozen=True, slots=True)
-class TdmRule:
-    """One rule of the file: *number* counts from 1, *pattern* is *location* in comparable form.
+class TdmRule(NamedTuple):
+    """One rule of the file: its location in the form that is compared, and what it states.
 
-    *reserved* is ``None`` where tdm-reservation is invalid, and so unset.
+    *statement* is ``None`` where tdm-reservation is invalid, and so unset.
     """
 
-    number: int
-    location: str
-    pattern: str = field(repr=False)
-    reserved: bool | None
-    policy: str | None = None
+    pattern: str
+    statement: Statement | None
+    policy: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,20 +103,6 @@ class TdmFile:
             return None
         return next((rule for rule in self.rules if pattern_matches(rule.pattern, path)), None)
 
-    def statement(self, url: str) -> Statement | None:
-        """What the file states about *url*."""
-        rule = self.rule_for(url)
-        if rule is None or rule.reserved is None:
-            return None
-        name = f"tdmrep.json, rule {rule.number} for {rule.location}"
-        text = as_text(name, f"tdm-reservation: {int(rule.reserved)}")
-        return Statement(Source.TDM_FILE, text, REFUSED_BY_TDM, not rule.reserved, is_tdm=True)
-
-    def policy(self, url: str) -> str | None:
-        """The URL of the TDM policy that the file names for *url*."""
-        rule = self.rule_for(url)
-        return rule.policy if rule is not None else None
-
 
 def _rules(values: list[object]) -> Iterator[TdmRule]:
     """The rules among *values*, up to a number of ``*`` that takes a bounded time to match."""
@@ -129,16 +121,72 @@ def _rules(values: list[object]) -> Iterator[TdmRule]:
         (pattern,) = canonical_patterns([raw], RFC9309)
         # "Disallow:" without a value is no rule, and so it is here.
         if pattern:
-            policy = value.get("tdm-policy")
-            yield TdmRule(
-                number,
-                location,
-                pattern,
-                _reserved(value["tdm-reservation"]),
-                tdm_policy(policy) if isinstance(policy, str) else None,
-            )
+            yield _rule(number, location, pattern, value)
 
 
-def _reserved(value: object) -> bool | None:
-    """A boolean in JSON is a mistake that leaves no doubt; so is a number in quotes."""
-    return {"0": False, "1": True, "false": False, "true": True}.get(str(value).lower())
+def _rule(number: int, location: str, pattern: str, value: dict[str, object]) -> TdmRule:
+    allows = _ALLOWS.get(str(value["tdm-reservation"]).lower())
+    statement = None
+    if allows is not None:
+        name = f"tdmrep.json, rule {number} for {printable(location)}: tdm-reservation"
+        statement = Statement(
+            Source.TDM_FILE, f"{name}: {int(not allows)}", REFUSED_BY_TDM, allows, is_tdm=True
+        )
+    policy = value.get("tdm-policy")
+    return TdmRule(pattern, statement, tdm_policy(policy) if isinstance(policy, str) else None)
+
+
+# -- in a crawl ----------------------------------------------------------------------
+
+
+def asks_for_tdm_file(settings: RepSettings) -> bool:
+    """Whether the crawl fetches tdmrep.json files."""
+    if settings.page_rules is PageRuleMode.OFF:
+        return False
+    if settings.tdm_file is not None:
+        return settings.tdm_file
+    return not REFUSED_BY_TDM.isdisjoint(map(canonical_purpose, settings.honoured.purposes))
+
+
+class TdmFiles:
+    """The tdmrep.json files of one crawl; *usable* and *get* are those of its policy cache.
+
+    A file that robots.txt refuses is not fetched. "Failure to provide access to such a
+    representation implies that the origin server does not implement this protocol."
+    """
+
+    def __init__(
+        self,
+        usable: Callable[[Origin, Request], Policy | None],
+        get: Callable[[Origin, Request], Deferred[Policy]],
+        tokens: AgentTokens,
+    ) -> None:
+        self._usable = usable
+        self._get = get
+        self._tokens = tokens
+
+    def knows(self, policy: Policy, request: Request) -> bool:
+        """Whether its file need not be fetched first for *request*, by its *policy*."""
+        origin = self._origin(policy, request)
+        return origin is None or self._usable(origin, request) is not None
+
+    def get(self, policy: Policy, request: Request) -> Deferred[Policy]:
+        """Fires when the file of the site of *policy* is known, fetched for *request*.
+
+        Fails only with :exc:`~scrapy_rep.CrawlStopping`.
+        """
+        origin = self._origin(policy, request)
+        return succeed(policy) if origin is None else self._get(origin, request)
+
+    def rule(self, policy: Policy | None, request: Request) -> TdmRule | None:
+        """The rule about *request* in the file of the site of *policy*, if there is one."""
+        origin = self._origin(policy, request) if policy is not None else None
+        found = self._usable(origin, request) if origin is not None else None
+        file = found.rules if found is not None else None
+        return file.rule_for(request.url) if isinstance(file, TdmFile) else None
+
+    def _origin(self, policy: Policy, request: Request) -> TdmOrigin | None:
+        """``None`` where the file is not to be fetched."""
+        origin = TdmOrigin.beside(policy.origin)
+        allowed = policy.allowed(origin.robots_url, self._tokens.of(request))
+        return origin if allowed else None

@@ -29,7 +29,7 @@ from scrapy_rep.parsers.external import (
     escape_logs,
     too_costly,
 )
-from scrapy_rep.rep.rules.differences import class_of_difference
+from scrapy_rep.rep.rules.differences import Differences
 from scrapy_rep.rep.rules.robotstxt import RobotsTxt
 from scrapy_rep.rep.rules.verdict import Reason, Verdict
 from scrapy_rep.rep.text import printable
@@ -197,9 +197,10 @@ class ShadowParsers(Observer):
         if cost_of(body) > _MOST_TO_CLASSIFY:
             return None
         theirs = not decisive.allowed
-        found = class_of_difference(body, difference.url, difference.agents, theirs, policy.dialect)
+        differences = Differences(body, policy.dialect)
+        points = differences.of_answer(difference.url, difference.agents, theirs)
         # The text has the markup of the documentation.
-        return None if found is None else found.replace("``", "")
+        return "; ".join(points).replace("``", "") or None
 
     def _report_error(self, name: str, origin: Origin, error: Exception) -> None:
         if (name, origin) in self._reported:

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-from scrapy_rep.pages.evaluate import evaluate as evaluate_page
 from scrapy_rep.pages.headers import header_statements, header_tdm_policy
 from scrapy_rep.pages.html import meta_statements, meta_tags, meta_tdm_policy
+from scrapy_rep.pages.statements import evaluate as evaluate_page
 from scrapy_rep.pages.tdmrep import TdmFile
 from scrapy_rep.rep.caching.access import FetchResult, access_result
 from scrapy_rep.rep.caching.cache_entry import CacheEntry, Outage, StoredResponse
@@ -40,7 +40,7 @@ from scrapy_rep.rep.parsing.agents import (
 from scrapy_rep.rep.parsing.groups import groups_about
 from scrapy_rep.rep.parsing.lines import Field, split_lines
 from scrapy_rep.rep.parsing.urls import Origin, path_to_match
-from scrapy_rep.rep.rules.differences import class_of_difference
+from scrapy_rep.rep.rules.differences import Differences
 from scrapy_rep.rep.rules.explain import explain
 from scrapy_rep.rep.rules.matching import Rule
 from scrapy_rep.rep.rules.robotstxt import RobotsTxt
@@ -97,7 +97,7 @@ def check_file(dialect: Dialect, body: bytes, url: bytes, agents: Sequence[str])
     assert winner is None or winner.rule == verdict.rule
     robots.union_verdict(url, agents)
     for allowed in (True, False):
-        class_of_difference(body, url.decode("latin-1"), agents, allowed, dialect)
+        Differences(body, dialect).of_answer(url.decode("latin-1"), agents, allowed)
     _check_answers(robots, url, agents, verdict.allowed)
     _check_answers(RobotsTxt.parse(body, dialect), url, agents, verdict.allowed)
     if verdict.reason in (Reason.RULE, Reason.NO_RULE, Reason.NO_GROUP):
@@ -246,11 +246,11 @@ def page_rules(data: bytes) -> None:
         return [by_name[name]]
 
     tags = meta_tags(page, _TOKENS)
-    by_file = TdmFile.parse(file).statement(_ORIGIN.robots_url)
+    rule = TdmFile.parse(file).rule_for(_ORIGIN.robots_url)
     statements = [
         *header_statements(lines, _TOKENS),
         *meta_statements(tags, _TOKENS),
-        *([by_file] if by_file else []),
+        *([rule.statement] if rule and rule.statement else []),
     ]
     rules = evaluate_page(statements, 0.0, [header_tdm_policy(lines), meta_tdm_policy(tags)])
     for text in (*map(str, rules.verdicts.values()), *map(str, statements)):

@@ -6,9 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from scrapy_rep.pages.evaluate import evaluate
 from scrapy_rep.pages.headers import header_statements, header_tdm_policy
-from scrapy_rep.pages.statements import MAX_URL, PageRules
+from scrapy_rep.pages.statements import MAX_URL, PageRules, evaluate
 from scrapy_rep.rep.dialects import RFC9309
 from scrapy_rep.rep.parsing.records import UsagePreferences, read_other_records
 

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from parsel import Selector
 
-from scrapy_rep.pages.evaluate import evaluate
 from scrapy_rep.pages.html import (
     MAX_HEAD,
     _all_tags,
@@ -19,7 +18,7 @@ from scrapy_rep.pages.html import (
     meta_tags,
     meta_tdm_policy,
 )
-from scrapy_rep.pages.statements import PageRules
+from scrapy_rep.pages.statements import PageRules, evaluate
 
 TOKENS = ("examplebot",)
 NOINDEX = '<meta name="robots" content="noindex">'

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from scrapy_rep.pages.statements import Statement
 from scrapy_rep.pages.tdmrep import MAX_RULES, TdmFile, TdmOrigin
 from scrapy_rep.policies.hops import may_authenticate
 from scrapy_rep.rep.parsing.urls import Origin
@@ -45,8 +46,13 @@ def file(*rules: tuple[str, Any]) -> TdmFile:
     return TdmFile.parse(json.dumps(values).encode())
 
 
+def stated(one: TdmFile, url: str) -> Statement | None:
+    rule = one.rule_for(url)
+    return None if rule is None else rule.statement
+
+
 def reserved(one: TdmFile, url: str) -> bool | None:
-    statement = one.statement(url)
+    statement = stated(one, url)
     return None if statement is None else not statement.allows
 
 
@@ -70,12 +76,19 @@ def test_the_second_example_has_three_groups(
 ) -> None:
     one = TdmFile.parse(THREE_GROUPS)
     assert reserved(one, f"https://provider.com{path}") is expected
-    assert one.policy(f"https://provider.com{path}") == policy
+    rule = one.rule_for(f"https://provider.com{path}")
+    assert (rule.policy if rule else None) == policy
 
 
 def test_a_statement_names_its_rule() -> None:
-    statement = TdmFile.parse(THREE_GROUPS).statement("/directory-b/html/x")
+    statement = stated(TdmFile.parse(THREE_GROUPS), "/directory-b/html/x")
     assert str(statement) == "tdmrep.json, rule 2 for /directory-b/html/: tdm-reservation: 1"
+
+
+def test_the_text_of_a_statement_is_safe() -> None:
+    statement = stated(file(("/*\x1b[2J", 1)), "/%1B[2J")
+    assert statement is not None
+    assert statement.text == "tdmrep.json, rule 1 for /*\\x1b[2J: tdm-reservation: 1"
 
 
 def test_the_first_match_counts_though_a_longer_one_follows() -> None:
@@ -147,7 +160,7 @@ def test_an_invalid_reservation_is_unset_and_its_rule_still_matches(
 def test_a_file_that_is_not_valid_reserves_nothing(body: bytes, problem: str) -> None:
     one = TdmFile.parse(body)
     assert one.problem == problem
-    assert one.statement("/a") is None
+    assert stated(one, "/a") is None
 
 
 def test_a_byte_order_mark_is_not_an_error() -> None:
@@ -155,7 +168,7 @@ def test_a_byte_order_mark_is_not_an_error() -> None:
 
 
 def test_what_is_not_a_url_has_no_rule() -> None:
-    assert TdmFile.parse(EVERYTHING).statement("mailto:a@example.com") is None
+    assert stated(TdmFile.parse(EVERYTHING), "mailto:a@example.com") is None
 
 
 def test_so_many_rules_are_read() -> None:
@@ -168,7 +181,7 @@ def test_so_many_rules_are_read() -> None:
 def test_rules_with_too_many_wildcards_are_not_read() -> None:
     one = file(("/" + "*a" * 400, 1), ("/" + "*b" * 400, 1), ("/" + "*", 1))
     assert len(one.rules) == 2
-    assert one.statement("/" + "a" * 10_000) is not None
+    assert stated(one, "/" + "a" * 10_000) is not None
 
 
 def test_the_file_of_a_site_is_apart_from_its_robots_txt() -> None:

@@ -1,7 +1,5 @@
 """The directives that a crawl honours. They can only refuse what the rules allow.
 
-:mod:`.pace` and :mod:`.purposes` implement their effects.
-
 RFC 9309 §2.2.4: "Crawlers MAY interpret other records that are not part of the
 robots.txt protocol".
 """
@@ -67,11 +65,8 @@ class Directives:
         if key not in self._read:
             if len(self._read) >= _MAX_AGENTS:
                 self._read.clear()
-            records = self._robots.records_for(key, self._honoured.fields)
-            pacing = (record for record in records if record.field in self._honoured.pacing)
-            preferring = [record for record in records if record.field in PREFERENCE_FIELDS]
-            self._read[key] = (
-                Pace.of(pacing),
-                Preferences(preferring, self._honoured.purposes, self._honoured.content_use),
-            )
+            honoured = self._honoured
+            records = self._robots.records_for(key, honoured.fields)
+            preferences = Preferences(records, honoured.purposes, honoured.content_use)
+            self._read[key] = Pace.of(records), preferences
         return self._read[key]

@@ -12,6 +12,7 @@ disallowed. The same applies to how much of a page may be shown again: the least
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from itertools import compress
 from typing import NamedTuple
 
@@ -72,16 +73,20 @@ class Preferences:
         purposes: Sequence[str],
         shown: ContentUse | None = None,
     ) -> None:
-        self._records = {record.line: record for record in records}
+        self._records = {
+            record.line: (record, value)
+            for record in records
+            if isinstance(value := record.value, UsagePreferences)
+        }
         self._purposes = [canonical_purpose(purpose) for purpose in purposes]
         self._shown = shown
         self._by_purpose = [
-            [self._rules(field, _refuses(purpose)) for field in PREFERENCE_FIELDS]
+            [self._rules(field, partial(_states, False, purpose)) for field in PREFERENCE_FIELDS]
             for purpose in self._purposes
         ]
         self._bounds: list[_Refusing] = []
         if shown is not None:
-            self._bounds = [self._rules(Field.CONTENT_SIGNAL, _allows_less_than(shown))]
+            self._bounds = [self._rules(Field.CONTENT_SIGNAL, partial(_allows_less, shown))]
 
     def refusal(self, url: str) -> Refusal | None:
         """Why *url* may not be requested, or ``None``. Raises :exc:`.InvalidURL`.
@@ -94,11 +99,11 @@ class Preferences:
         path = path_to_match(url, RFC9309)
         refusing = [_first_refusal(rules, path) for rules in self._by_purpose]
         if refusing and all(refusing):
-            return Refusal(self._records[refusing[0]], "it refuses every purpose of this crawl")
+            return Refusal(self._records[refusing[0]][0], "it refuses every purpose of this crawl")
         line = _first_refusal(self._bounds, path)
         if line and self._shown is not None:
             why = f"this crawl shows more of its pages than that: {self._shown.value}"
-            return Refusal(self._records[line], why)
+            return Refusal(self._records[line][0], why)
         return None
 
     def stated(self, url: str) -> Iterator[tuple[str, OtherRecord, bool]]:
@@ -110,28 +115,32 @@ class Preferences:
             return
         path = path_to_match(url, RFC9309)
         for purpose, by_field in zip(self._purposes, self._by_purpose, strict=True):
-            line = _first_refusal(by_field, path)
-            if line:
-                yield purpose, self._records[line], False
+            if line := _first_refusal(by_field, path):
+                yield purpose, self._records[line][0], False
                 continue
-            for rules in by_field:
-                record = self._records.get(line_of(rules.rules.decide(path)))
-                if record is not None and _allows(record.value, purpose):
+            lines = (line_of(rules.decide(path)) for rules, _ in by_field)
+            for record, value in (self._records[line] for line in lines if line):
+                if _states(True, purpose, value):
                     yield purpose, record, True
 
-    def _rules(self, field: Field, refuse: Callable[[UsagePreferences], bool]) -> _Refusing:
-        """The records of *field* as rules that "allow" where they *refuse*, which wins a tie."""
-        lines: list[int] = []
-        paths: list[bytes] = []
-        refuses: list[bool] = []
-        for record in self._records.values():
-            value = record.value
-            if record.field is field and isinstance(value, UsagePreferences):
-                lines.append(record.line)
-                paths.append((value.path or "/").encode("ascii"))
-                refuses.append(refuse(value))
-        rules = RuleSet(lines, canonical_patterns(paths, RFC9309), refuses, RFC9309)
-        return _Refusing(rules, min(compress(lines, refuses), default=0))
+    def _rules(self, field: Field, refuses: Callable[[UsagePreferences], bool]) -> _Refusing:
+        """The records of *field* as rules that "allow" where they refuse, which wins a tie."""
+        values = {
+            line: value for line, (record, value) in self._records.items() if record.field is field
+        }
+        paths = [(value.path or "/").encode("ascii") for value in values.values()]
+        refusing = [refuses(value) for value in values.values()]
+        rules = RuleSet([*values], canonical_patterns(paths, RFC9309), refusing, RFC9309)
+        return _Refusing(rules, min(compress(values, refusing), default=0))
+
+
+def _states(yes: bool, purpose: str, value: UsagePreferences) -> bool:
+    """Whether *value* allows *purpose*; without *yes*, whether it refuses it."""
+    return any(stated is yes and purpose in purposes_of(term) for term, stated in value.purposes)
+
+
+def _allows_less(shown: ContentUse, value: UsagePreferences) -> bool:
+    return value.shown is not None and shown.exceeds(value.shown)
 
 
 class _Refusing(NamedTuple):
@@ -147,22 +156,6 @@ class _Refusing(NamedTuple):
         if weight == TOO_COSTLY:
             return self.first_line
         return line_of(weight) if weight & 1 else 0
-
-
-def _refuses(purpose: str) -> Callable[[UsagePreferences], bool]:
-    return lambda value: any(
-        purpose in purposes_of(term) and not yes for term, yes in value.purposes
-    )
-
-
-def _allows(value: object, purpose: str) -> bool:
-    return isinstance(value, UsagePreferences) and any(
-        purpose in purposes_of(term) and yes for term, yes in value.purposes
-    )
-
-
-def _allows_less_than(shown: ContentUse) -> Callable[[UsagePreferences], bool]:
-    return lambda value: value.shown is not None and shown.exceeds(value.shown)
 
 
 def _first_refusal(records: Iterable[_Refusing], path: str) -> int:

@@ -38,14 +38,11 @@ from .redundant_rules import redundant_rules
 class Severity(Enum):
     """How serious a finding is."""
 
-    #: The line does not have the effect that it seems to have.
-    ERROR = "error"
+    ERROR = "error"  #: The line does not have the effect that it seems to have.
     #: The line probably has another effect than it seems to have, here or in other crawlers.
     WARNING = "warning"
-    #: Useful to know, but not a problem.
-    NOTE = "note"
-    #: No problem.
-    OK = "ok"
+    NOTE = "note"  #: Useful to know, but not a problem.
+    OK = "ok"  #: No problem.
 
 
 _ERROR, _WARNING, _NOTE, _OK = Severity
@@ -57,12 +54,9 @@ class FindingKind(Enum):
     Each line has exactly one finding whose kind is in :data:`READINGS`, the first nine kinds.
     """
 
-    severity: Severity
-    #: Each ``{}`` is one of :attr:`Finding.details`.
-    template: str
-
     def __init__(self, severity: Severity, template: str) -> None:
         self.severity = severity
+        #: Each ``{}`` is one of :attr:`Finding.details`.
         self.template = template
 
     @property
@@ -74,10 +68,7 @@ class FindingKind(Enum):
     BLANK = _OK, "A blank line."
     COMMENT = _OK, "A comment."
     USER_AGENT = _OK, "A user-agent line for {}."
-    NAMELESS_USER_AGENT = (
-        _ERROR,
-        "A user-agent line without a name. Write a product token or *.",
-    )
+    NAMELESS_USER_AGENT = _ERROR, "A user-agent line without a name. Write a product token or *."
     RULE = _OK, 'The rule "{}: {}".'
     EMPTY_RULE = _OK, 'A "{}" without a value, which refuses no URL.'
     OTHER_RECORD = _OK, "A {} record, which is not a rule."
@@ -283,11 +274,12 @@ def _of_groups(
     yield from _of_lines_without_group(groups, numbered)
     yield from _of_names(groups)
     yield from _of_joints(groups, numbered)
-    shared = _shared_names(groups)
-    for group in groups:
-        alone = shared.isdisjoint(lowered(name) for name, _ in group.agents)
-        for line, why, because in redundant_rules(group, dialect, alone):
-            yield Finding(line, FindingKind[why.name], (because,) if because else ())
+    names = [{lowered(name) for name, _ in group.agents} for group in groups]
+    groups_with = Counter(chain.from_iterable(names))
+    for group, ours in zip(groups, names, strict=True):
+        alone = all(groups_with[name] == 1 for name in ours)
+        for line, kind, because in redundant_rules(group, dialect, alone):
+            yield Finding(line, FindingKind[kind], (because,) if because else ())
     for number, read in numbered:
         if read.field is Field.USER_AGENT and dialect.naming is Naming.TOKEN:
             name = group_name(read.value, dialect)
@@ -319,12 +311,6 @@ def _of_names(groups: list[Group]) -> Iterator[Finding]:
             if name in first:
                 yield Finding(line, FindingKind.REPEATED_NAME, (first[name], name))
             first.setdefault(name, line)
-
-
-def _shared_names(groups: list[Group]) -> set[str]:
-    """The names that several groups have."""
-    names = Counter(chain.from_iterable({lowered(n) for n, _ in group.agents} for group in groups))
-    return {name for name, count in names.items() if count > 1}
 
 
 def _of_joints(groups: list[Group], numbered: list[tuple[int, Line]]) -> Iterator[Finding]:

@@ -4,38 +4,19 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
-from enum import Enum
+from collections.abc import Collection, Iterator
 from operator import attrgetter
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from ..dialects import Dialect, PathForm, Precedence
 from ..parsing.groups import Group
 from ..parsing.lines import Field
 from ..parsing.urls import canonical_patterns
 
+#: The line of a rule, the name of its FindingKind, and the line of the cause or 0.
+RedundantRule = tuple[int, Literal["NEVER_MATCHES", "DUPLICATE", "SHADOWED", "REDUNDANT"], int]
+
 _rank = attrgetter("rank")
-
-
-class Redundancy(Enum):
-    """Why a rule has no effect."""
-
-    #: No path matches its pattern.
-    NEVER_MATCHES = "never-matches"
-    #: Another line is the same rule.
-    DUPLICATE = "duplicate"
-    #: Wherever it matches, a rule with the opposite answer decides.
-    SHADOWED = "shadowed"
-    #: Wherever it matches, another rule gives the same answer.
-    REDUNDANT = "redundant"
-
-
-class RedundantRule(NamedTuple):
-    """The rule at *line* has no effect; *because* is the line of the cause, or 0."""
-
-    line: int
-    why: Redundancy
-    because: int
 
 
 class _Rule(NamedTuple):
@@ -52,6 +33,13 @@ class _Rule(NamedTuple):
     pattern: str
     line: int
     allow: bool
+    index_page: bool  #: Whether it may also allow a directory.
+
+    @property
+    def paths(self) -> str:
+        """A key that is equal for patterns that match the same paths."""
+        # A start does not contain "*", and patterns with "*" or an anchor are special.
+        return self.pattern if self.special else self.start + "*"
 
 
 def redundant_rules(group: Group, dialect: Dialect, alone: bool) -> Iterator[RedundantRule]:
@@ -74,13 +62,19 @@ def redundant_rules(group: Group, dialect: Dialect, alone: bool) -> Iterator[Red
     patterns = canonical_patterns([value for _, _, value in group.rules], dialect)
     for pattern, (line, field, _) in zip(patterns, group.rules, strict=True):
         if pattern and not _can_match(pattern, dialect):
-            yield RedundantRule(line, Redundancy.NEVER_MATCHES, 0)
+            yield line, "NEVER_MATCHES", 0
         elif pattern:
             rules.append(_rule(pattern, line, field is Field.ALLOW, dialect))
-    if len(rules) > 1:
-        winners: list[_Rule] = []
-        yield from _losers(rules, winners, dialect)
-        yield from _below_others(winners, rules, dialect, alone)
+    winners = {rule.paths: rule for rule in sorted(rules, key=_rank)}
+    for rule in rules:
+        winner = winners[rule.paths]
+        if rule.pattern == winner.pattern and rule.allow is winner.allow:
+            if rule is not winner:
+                yield rule.line, "DUPLICATE", winner.line
+        elif not rule.index_page:
+            yield _useless(rule, winner)
+    longest = dialect.precedence is Precedence.LONGEST
+    yield from _below_others(winners.values(), _lengths(rules) if alone and longest else None)
 
 
 # -- patterns --------------------------------------------------------------------
@@ -112,51 +106,24 @@ def _rule(pattern: str, line: int, allow: bool, dialect: Dialect) -> _Rule:
     )
     longest = dialect.precedence is Precedence.LONGEST
     rank = (2 * len(pattern) + allow, -line) if longest else (0, -line)
-    return _Rule(_start(pattern, dialect), not plain, rank, pattern, line, allow)
-
-
-def _has_index_page(rule: _Rule, dialect: Dialect) -> bool:
-    """Whether *rule* may also allow a directory."""
-    return dialect.index_pages and rule.allow and "/index.htm" in rule.pattern
+    index_page = dialect.index_pages and allow and "/index.htm" in pattern
+    return _Rule(_start(pattern, dialect), not plain, rank, pattern, line, allow, index_page)
 
 
 # -- one rule against others -------------------------------------------------------
 
 
-def _losers(rules: list[_Rule], winners: list[_Rule], dialect: Dialect) -> Iterator[RedundantRule]:
-    """The *rules* that match the same paths as a winning rule. Adds the others to *winners*."""
-    best: dict[str, _Rule] = {}
-    for rule in rules:
-        found = best.setdefault(_same_paths(rule), rule)
-        if rule.rank > found.rank:
-            best[_same_paths(rule)] = rule
-    for rule in rules:
-        winner = best[_same_paths(rule)]
-        if rule is winner:
-            winners.append(rule)
-        elif rule.pattern == winner.pattern and rule.allow is winner.allow:
-            yield RedundantRule(rule.line, Redundancy.DUPLICATE, winner.line)
-        elif not _has_index_page(rule, dialect):
-            yield _useless(rule, winner)
-
-
-def _same_paths(rule: _Rule) -> str:
-    """A key that is equal for patterns that match the same paths."""
-    # A start does not contain "*", and patterns with "*" or an anchor are special.
-    return rule.pattern if rule.special else rule.start + "*"
-
-
 def _useless(rule: _Rule, winner: _Rule) -> RedundantRule:
-    why = Redundancy.REDUNDANT if rule.allow is winner.allow else Redundancy.SHADOWED
-    return RedundantRule(rule.line, why, winner.line)
+    return rule.line, "REDUNDANT" if rule.allow is winner.allow else "SHADOWED", winner.line
 
 
 def _below_others(
-    rules: list[_Rule], opponents: list[_Rule], dialect: Dialect, alone: bool
+    rules: Collection[_Rule], lengths: dict[bool, list[int]] | None
 ) -> Iterator[RedundantRule]:
-    """The *rules* whose paths are all matched by another rule that is not special."""
-    longest = dialect.precedence is Precedence.LONGEST
-    lengths = _lengths(opponents, dialect) if alone and longest else None
+    """The *rules* whose paths are all matched by another rule that is not special.
+
+    *lengths* are :func:`_lengths` if shorter rules count.
+    """
     # The starts that the start of the rule begins with, the longest one last, each with the
     # highest rule of each type that matches all paths with this start.
     above: list[tuple[str, dict[bool, _Rule]]] = [("", {})]
@@ -165,7 +132,7 @@ def _below_others(
             above.pop()
         by_type = above[-1][1]
         parent = by_type.get(rule.allow)
-        if by_type and not _has_index_page(rule, dialect):
+        if by_type and not rule.index_page:
             highest = max(by_type.values(), key=_rank)
             if highest.rank > rule.rank:
                 yield _useless(rule, highest)
@@ -176,10 +143,10 @@ def _below_others(
             above.append((rule.start, by_type | {rule.allow: better}))
 
 
-def _lengths(rules: list[_Rule], dialect: Dialect) -> dict[bool, list[int]]:
+def _lengths(rules: list[_Rule]) -> dict[bool, list[int]]:
     """The lengths of the patterns of each type, sorted."""
     # "/a/index.html" allows "/a/$".
-    pages = [rule.pattern.rfind("/") + 2 for rule in rules if _has_index_page(rule, dialect)]
+    pages = [rule.pattern.rfind("/") + 2 for rule in rules if rule.index_page]
     return {
         True: sorted(pages + [len(rule.pattern) for rule in rules if rule.allow]),
         False: sorted(len(rule.pattern) for rule in rules if not rule.allow),

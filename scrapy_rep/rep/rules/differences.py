@@ -9,16 +9,15 @@ it does not.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any, TypeVar
 from urllib.parse import unquote
 
-from ..dialects import DIALECTS, GOOGLE, KOSTER1994, KOSTER1996, MIN_PARSED_SIZE, RFC9309, Dialect
+from ..dialects import DIALECTS, GOOGLE, KOSTER1994, KOSTER1996, RFC9309, Dialect
 from ..parsing.agents import Agents, preferences
 from ..parsing.groups import groups_about
-from ..parsing.lines import Field
 from ..parsing.urls import (
     ROBOTS_TXT,
     InvalidURL,
@@ -27,12 +26,11 @@ from ..parsing.urls import (
     without_dot_segments,
 )
 from .matching import RuleSet, line_of
-from .robotstxt import RobotsTxt
+from .robotstxt import RobotsTxt, combined
 
 _T = TypeVar("_T")
 
-#: Allowed or not, and the deciding line.
-Answer = tuple[bool, int]
+Answer = tuple[bool, int]  #: Allowed or not, and the deciding line.
 
 # -- the points on which rfc9309 and google differ --------------------------------
 
@@ -64,33 +62,38 @@ def _resolve_dots(text: str) -> str:
 class Point:
     """One point, and the change that turns the google dialect into rfc9309 in that point.
 
-    *rule* is the rule of the standard. *fields* are changed fields of the dialect; *url* and
-    *pattern* change a path and a pattern, one character per byte; *begin* and *refuse* apply to
-    whole URLs.
+    *rule* is the rule of the standard. *field* is the field of dialects for it; *url* and *pattern*
+    change a path and a pattern, one character per byte.
     """
 
     name: str
     rule: str
-    fields: Mapping[str, Any] = field(default_factory=dict)
+    field: str = ""
     url: Callable[[str], str] = _same
     pattern: Callable[[str], str] = _same
-    begin: bool = False
-    refuse: bool = False
 
+
+# These change more than one path.
+_REFUSED = Point(
+    "a URL that cannot be parsed", "§2.2.2: rules are about URIs; anything else is refused"
+)
+_BEGIN = Point(
+    "where a path begins",
+    "§2.2.2, RFC 3986 §3: a scheme and an authority, or a path; spaces around a URL, and tabs "
+    "and line ends in it, are not part of it; ``\\`` is ``/``, as clients read it",
+)
+_RAW = Point(
+    "characters that a URL cannot carry",
+    "§2.2.2, RFC 3986 §2: space, quotes, ``<>[]{}|\\^``, backquote and controls are "
+    "percent-encoded before comparison",
+    url=_encode_raw,
+    pattern=_encode_raw,
+)
 
 # Paths and patterns are changed in this order.
 POINTS = (
-    Point(
-        "a URL that cannot be parsed",
-        "§2.2.2: rules are about URIs; anything else is refused",
-        refuse=True,
-    ),
-    Point(
-        "where a path begins",
-        "§2.2.2, RFC 3986 §3: a scheme and an authority, or a path; spaces around a URL, and tabs "
-        "and line ends in it, are not part of it; ``\\`` is ``/``, as clients read it",
-        begin=True,
-    ),
+    _REFUSED,
+    _BEGIN,
     Point(
         "hexadecimal case",
         "§2.2.2, RFC 3986 §6.2.2.1: ``%c3`` is ``%C3``, in URLs too",
@@ -101,13 +104,7 @@ POINTS = (
         "§2.2.2: percent-encoded before comparison, in URLs too",
         url=_encode_outside_ascii,
     ),
-    Point(
-        "characters that a URL cannot carry",
-        "§2.2.2, RFC 3986 §2: space, quotes, ``<>[]{}|\\^``, backquote and controls are "
-        "percent-encoded before comparison",
-        url=_encode_raw,
-        pattern=_encode_raw,
-    ),
+    _RAW,
     Point(
         "percent-encoded unreserved characters",
         "§2.2.2, RFC 3986 §2.3: decoded before comparison",
@@ -122,45 +119,36 @@ POINTS = (
         pattern=_encode(r"\$(?!\Z)"),
     ),
     Point("dot segments", "RFC 3986 §6.2.2.3: ``/a/../b`` is ``/b``", url=_resolve_dots),
-    Point("``/robots.txt`` itself", "§2.2.2: implicitly allowed", {"robots_txt_allowed": True}),
+    Point("``/robots.txt`` itself", "§2.2.2: implicitly allowed", "robots_txt_allowed"),
     Point(
         "digits in product tokens",
         "§2.2.1 has none; the default dialect keeps them: ``MJ12bot`` is not ``MJ``",
-        {"digits_in_tokens": True},
+        "digits_in_tokens",
     ),
     Point(
         "names without a character",
         "§2.2.1: a product token has at least one; ``User-agent:`` without a value does not name "
         "a crawler",
-        {"empty_names": False},
+        "empty_names",
     ),
     Point(
         "keys by prefix",
         "§2.2: ``Disallowed:`` is not a key of the grammar, and is ignored (§2.2.4)",
-        {"keys_by_prefix": False},
+        "keys_by_prefix",
     ),
     Point(
         "rules without a value",
         "§2.2, empty-pattern: matches nothing, so it never decides",
-        {"empty_rules_match": False},
+        "empty_rules_match",
     ),
-    Point(
-        "NUL",
-        "§2.3.1.5: parse what can be parsed; a NUL does not end a line",
-        {"nul_ends_line": False},
-    ),
-    Point("line length", "§2.5: a limit is one of the file; no line is cut", {"max_line": None}),
-    Point(
-        "file size",
-        "§2.5: a limit of at least 500 KiB; ``google`` has none",
-        {"max_size": MIN_PARSED_SIZE},
-    ),
-    Point("UTF-16", "§2.2.2: crawlers may bridge encodings other than UTF-8", {"utf16": True}),
+    Point("NUL", "§2.3.1.5: parse what can be parsed; a NUL does not end a line", "nul_ends_line"),
+    Point("line length", "§2.5: a limit is one of the file; no line is cut", "max_line"),
+    Point("file size", "§2.5: a limit of at least 500 KiB; ``google`` has none", "max_size"),
+    Point("UTF-16", "§2.2.2: crawlers may bridge encodings other than UTF-8", "utf16"),
 )
 
-# The sizes of the caches for one file.
-_RULE_SETS = 128
-_PATHS = 1024
+# The most parsed files that are cached.
+_MAX_PARSED = 128
 
 
 class GoogleReading:
@@ -168,50 +156,21 @@ class GoogleReading:
 
     def __init__(self, body: bytes) -> None:
         self._body = body
-        self.rule_set = lru_cache(_RULE_SETS)(self._rule_set)
-        self.path = lru_cache(_PATHS)(self._path)
+        self.rule_set = lru_cache(_MAX_PARSED)(self._rule_set)
 
     def answer(self, url: bytes, agents: tuple[str, ...], points: Collection[Point]) -> Answer:
         """The answer of google with *points* changed.
 
         *agents* are a result of :func:`~scrapy_rep.rep.parsing.agents.preferences`.
         """
-        about_urls = (p for p in points if p.url is not _same or p.begin or p.refuse)
-        path = self.path(url, tuple(about_urls))
+        path = _changed_path(url, points)
         if path is None:
             return False, 0
-        if path == ROBOTS_TXT and any("robots_txt_allowed" in point.fields for point in points):
+        if path == ROBOTS_TXT and any(point.field == "robots_txt_allowed" for point in points):
             return True, 0
-        about_rules = (p for p in points if p.pattern is not _same or p.fields)
-        rules = self.rule_set(agents, tuple(about_rules))
-        weight = rules.decide(path)
+        about_rules = (p for p in points if p.pattern is not _same or p.field)
+        weight = self.rule_set(agents, tuple(about_rules)).decide(path)
         return weight & 1 == 1, line_of(weight)
-
-    def _rule_set(self, agents: tuple[str, ...], points: tuple[Point, ...]) -> RuleSet:
-        changed = {key: value for point in points for key, value in point.fields.items()}
-        dialect = replace(GOOGLE, **changed)
-        body = RobotsTxt.parse(self._body, dialect).body
-        _, groups = groups_about(body, dialect, agents)
-        rules = [rule for group in groups for rule in group.rules]
-        return RuleSet(
-            [line for line, _, _ in rules],
-            [_pattern(value, points) for _, _, value in rules],
-            [field is Field.ALLOW for _, field, _ in rules],
-            dialect,
-        )
-
-    def _path(self, url: bytes, points: tuple[Point, ...]) -> str | None:
-        """The path of *url* in the form that is compared; ``None`` if *url* is refused."""
-        if any(point.refuse for point in points) and _path_of(url) is None:
-            return None
-        if any(point.url is _encode_raw for point in points):
-            # Otherwise, the path would end at the NUL.
-            url = url.replace(b"\0", b"%00")
-        begin = any(point.begin for point in points)
-        path = (_path_of(url) if begin else None) or path_to_match(url, GOOGLE)
-        for point in points:
-            path = point.url(path)
-        return path
 
     def explain(self, url: bytes, agents: Agents, wanted: Answer, line: bool) -> tuple[str, ...]:
         """The names of a smallest set of points with which the answer is *wanted*, if any.
@@ -225,6 +184,36 @@ class GoogleReading:
             return answer == wanted if line else answer[0] is wanted[0]
 
         return tuple(point.name for point in _least(POINTS, reached))
+
+    def _rule_set(self, agents: tuple[str, ...], points: tuple[Point, ...]) -> RuleSet:
+        fields = [point.field for point in points if point.field]
+        dialect = replace(GOOGLE, **{name: getattr(RFC9309, name) for name in fields})
+        body = RobotsTxt.parse(self._body, dialect).body
+        lines, patterns, allows = combined(groups_about(body, dialect, agents)[1], dialect)
+        for point in points:
+            patterns = list(map(point.pattern, patterns))
+        return RuleSet(lines, patterns, allows, dialect)
+
+
+def _changed_path(url: bytes, points: Collection[Point]) -> str | None:
+    """The path of *url* in the form that is compared; ``None`` if *url* is refused."""
+    if _REFUSED in points and not _path_of(url):
+        return None
+    if _RAW in points:
+        # Otherwise, the path would end at the NUL.
+        url = url.replace(b"\0", b"%00")
+    path = (_path_of(url) if _BEGIN in points else "") or path_to_match(url, GOOGLE)
+    for point in points:
+        path = point.url(path)
+    return path
+
+
+def _path_of(url: bytes) -> str:
+    """The path of *url* by rfc9309, as written; "" if *url* is invalid."""
+    try:
+        return "".join(path_as_written(url))
+    except InvalidURL:
+        return ""
 
 
 def _least(candidates: Sequence[_T], reached: Callable[[Collection[_T]], bool]) -> tuple[_T, ...]:
@@ -242,21 +231,6 @@ def _least(candidates: Sequence[_T], reached: Callable[[Collection[_T]], bool]) 
     return tuple(chosen)
 
 
-def _pattern(value: bytes, points: Iterable[Point]) -> str:
-    # robots.cc, MaybeEscapePattern.
-    pattern = _encode_outside_ascii(_upper_hex(value.decode("latin-1")))
-    for point in points:
-        pattern = point.pattern(pattern)
-    return pattern
-
-
-def _path_of(url: bytes) -> str | None:
-    try:
-        return "".join(path_as_written(url))
-    except InvalidURL:
-        return None
-
-
 # -- any two readings ---------------------------------------------------------------
 
 # The topics of those fields of a dialect that affect verdicts, in the order of trial.
@@ -269,7 +243,7 @@ _ABOUT = {
     "path_form": "percent-encoding",
     "index_pages": "index pages",
     "lenient_keys": "misspelled keys",
-} | {key: point.name for point in POINTS for key in point.fields}
+} | {point.field: point.name for point in POINTS if point.field}
 
 # Other forms of a URL, by the name of the difference.
 _OTHER_FORMS: dict[str, Callable[[str], str]] = {
@@ -281,7 +255,6 @@ _OTHER_RECORDS = "other records between user-agent lines"
 # For these, POINTS are more precise than fields.
 _COUNTERPARTS = {RFC9309.name: GOOGLE, GOOGLE.name: RFC9309}
 
-
 # A field of a dialect and its new value.
 _Change = tuple[str, Any]
 
@@ -290,12 +263,16 @@ class Differences:
     """Why other parsers differ from *dialect* about *body*, the bytes of one file.
 
     Each answer may parse the file about twenty times. The parsed files are cached.
+
+    >>> differences = Differences(b"User-agent: *\\nDisallow: /*.pdf\\n")
+    >>> differences.of_answer("https://example.com/a.pdf", "ExampleBot", allowed=True)
+    ('wildcards',)
     """
 
     def __init__(self, body: bytes, dialect: Dialect = RFC9309) -> None:
         self._dialect = dialect
         self._google = GoogleReading(body)
-        self._read = lru_cache(_RULE_SETS)(partial(RobotsTxt.parse, body))
+        self._read = lru_cache(_MAX_PARSED)(partial(RobotsTxt.parse, body))
 
     def from_dialect(self, url: str, agents: Agents, other: Dialect) -> tuple[str, ...]:
         """The points in which *other* differs from our dialect about *url* and *agents*, if any."""
@@ -315,7 +292,8 @@ class Differences:
         The search tries google or rfc9309, our dialect with one point or several points of
         another dialect, and other forms of the URL.
         """
-        verdict = self._read(self._dialect).verdict(url, agents)
+        robots = self._read(self._dialect)
+        verdict = robots.verdict(url, agents)
         if allowed is verdict.allowed:
             return ()
         counterpart = _COUNTERPARTS.get(self._dialect.name)
@@ -325,11 +303,9 @@ class Differences:
             if self._changed([change]).allowed(url, agents) is allowed:
                 return (_ABOUT[change[0]],)
         for name, other_form in _OTHER_FORMS.items():
-            if self._read(self._dialect).allowed(other_form(url), agents) is allowed:
+            if robots.allowed(other_form(url), agents) is allowed:
                 return (name,)
-        # The differences between these two were tried above.
-        newer = (RFC9309, GOOGLE) if counterpart is None else ()
-        for other in (KOSTER1996, KOSTER1994, *newer):
+        for other in (KOSTER1996, KOSTER1994, RFC9309, GOOGLE):
             if points := self._least_changes(url, agents, allowed, other):
                 return points
         # Other parsers end the group at the record.
@@ -353,25 +329,6 @@ class Differences:
 
 def _changes(dialect: Dialect, others: Iterable[Dialect]) -> list[_Change]:
     """Each change of *dialect* to a value of one of *others*."""
-    changes = [
-        (name, getattr(other, name))
-        for name in _ABOUT
-        for other in others
-        if getattr(other, name) != getattr(dialect, name)
-    ]
-    return list(dict.fromkeys(changes))
-
-
-def class_of_difference(
-    body: bytes, url: str, agents: Agents, allowed: bool, dialect: Dialect = RFC9309
-) -> str | None:
-    r"""Why the answer *allowed* about *url* differs from the answer of *dialect*, as text.
-
-    *body* contains the bytes of the robots.txt. The result is ``None`` if there is no difference,
-    or the reason is unknown. For many URLs of one file, use :class:`Differences`.
-
-    >>> body = b"User-agent: *\nDisallow: /*.pdf\n"
-    >>> class_of_difference(body, "https://example.com/a.pdf", "ExampleBot", True)
-    'wildcards'
-    """
-    return "; ".join(Differences(body, dialect).of_answer(url, agents, allowed)) or None
+    ours = {(name, getattr(dialect, name)) for name in _ABOUT}
+    theirs = ((name, getattr(other, name)) for name in _ABOUT for other in others)
+    return [change for change in dict.fromkeys(theirs) if change not in ours]

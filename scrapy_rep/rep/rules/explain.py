@@ -11,7 +11,7 @@ from ..parsing.agents import AgentLine, Agents, preferences
 from ..parsing.groups import groups_among, read_groups
 from ..parsing.lines import Field, Record
 from ..parsing.urls import InvalidURL, canonical_patterns, path_to_match
-from .matching import MOST_PIECES, NO_RULE, Rule, filling, searchable, specific, weight_of
+from .matching import MOST_PIECES, NO_RULE, Rule, searchable, specific, weight_of
 from .robotstxt import RobotsTxt
 from .verdict import Reason, Verdict
 
@@ -19,22 +19,16 @@ from .verdict import Reason, Verdict
 class Fate(Enum):
     """The part of a rule in a verdict."""
 
-    #: It decides.
-    DECIDES = "decides"
-    #: It matches, but the rule that decides has more bytes (RFC 9309 §2.2.2).
-    SHORTER = "shorter"
-    #: It refuses, but an allow rule of the same length matches (§2.2.2).
-    TIE = "tie"
+    DECIDES = "decides"  #: It decides.
+    SHORTER = "shorter"  #: It matches, but the rule that decides has more bytes (RFC 9309 §2.2.2).
+    TIE = "tie"  #: It refuses, but an allow rule of the same length matches (§2.2.2).
     #: It matches, but an earlier rule matches and is equal, or the dialect uses the first match.
     LATER = "later"
     #: It matches, but the robots.txt itself is always allowed (§2.2.2).
     ROBOTS_TXT_ITSELF = "robots-txt-itself"
-    #: It matches, but applies to other crawlers (§2.2.1).
-    OTHER_GROUP = "other-group"
-    #: It applies to us, and does not match.
-    NO_MATCH = "no-match"
-    #: It applies to other crawlers, and does not match.
-    NOT_ABOUT_US = "not-about-us"
+    OTHER_GROUP = "other-group"  #: It matches, but applies to other crawlers (§2.2.1).
+    NO_MATCH = "no-match"  #: It applies to us, and does not match.
+    NOT_ABOUT_US = "not-about-us"  #: It applies to other crawlers, and does not match.
     #: It was not compared with the URL, because that would have taken too long.
     NOT_TRIED = "not-tried"
 
@@ -89,7 +83,7 @@ def explain(robots: RobotsTxt, url: str | bytes, agents: Agents) -> Explanation:
     preferred = preferences(agents)
     every_group = read_groups(robots.body, robots.dialect, preferred)
     agent, groups = groups_among(every_group, preferred)
-    ours = tuple(group.agents for group in robots.keep(agents, agent, groups))
+    ours = tuple(group.agents for group in robots.keep(agents, agent, groups).groups)
     verdict = robots.verdict(url, agents)
     try:
         path = path_to_match(url, robots.dialect)
@@ -119,7 +113,7 @@ def _weighed(
     """The weight of each of *rules* alone, or :data:`_NOT_TRIED`, and its length, by line."""
     rules = sorted(rules, key=lambda rule: rule[0] not in about_us)
     patterns = canonical_patterns([value for _, _, value in rules], dialect)
-    text = searchable(path, filling(dialect))
+    text = searchable(path, dialect)
     longest = dialect.precedence is Precedence.LONGEST
     weighed, stars = dict[int, tuple[int, int]](), 0
     for (line, field, _), pattern in zip(rules, patterns, strict=True):

@@ -42,10 +42,8 @@ from ..text import printable
 # file, and in the last bit whether it allows.
 _LINE_BITS = 32
 _LAST_LINE = (1 << _LINE_BITS) - 1
-#: The weight where no rule matches: less than that of any rule, and allowing.
-NO_RULE = 1
-#: The weight if too many rules would have to be tried: refusing.
-TOO_COSTLY = 0
+NO_RULE = 1  #: The weight where no rule matches: less than that of any rule, and allowing.
+TOO_COSTLY = 0  #: The weight if too many rules would have to be tried: refusing.
 #: The most pieces of patterns with ``*`` that are searched in a path. No file of 2,793
 #: popular sites has rules with more than 638 of them for one agent.
 MOST_PIECES = 800
@@ -98,7 +96,7 @@ class RuleSet:
     """
 
     __slots__ = (
-        *("_by_gram", "_exact", "_few", "_filling"),
+        *("_by_gram", "_dialect", "_exact", "_few"),
         *("_parents", "_sizes", "_starts", "_weights"),
     )
 
@@ -130,7 +128,7 @@ class RuleSet:
         self._parents = array("L", [0]) * len(starts)
         self._link()
         self._by_gram = _by_gram(wildcards)
-        self._filling = filling(dialect)
+        self._dialect = dialect
         pieces = sum(filed.pieces for filed in self._by_gram.values())
         few = len(self._by_gram) <= _FEW and pieces <= MOST_PIECES
         self._few = list(self._by_gram.items()) if few else []
@@ -152,7 +150,7 @@ class RuleSet:
             best = max(best, self._exact.get(path, NO_RULE))
         for gram, filed in self._few:
             if gram in path:
-                text = searchable(path, self._filling)
+                text = searchable(path, self._dialect)
                 best = _best_of(filed.wildcards, path, text, best)
         return self._best_among_many(path, best) if self._sizes else best
 
@@ -179,7 +177,7 @@ class RuleSet:
         }
         if sum([by_gram[gram].pieces for gram in grams]) > MOST_PIECES:
             return TOO_COSTLY
-        text = searchable(path, self._filling)
+        text = searchable(path, self._dialect)
         for gram in grams:
             best = _best_of(by_gram[gram].wildcards, path, text, best)
         return best
@@ -197,7 +195,7 @@ def refuses(path: str, patterns: list[str], allows: Sequence[bool], dialect: Dia
     wild: list[str] = []
     if dialect.wildcards and ("*" in together or "$" in together):
         wild = [pattern for pattern in refusing if "*" in pattern or pattern[-1] == "$"]
-    text = searchable(path, filling(dialect))
+    text = searchable(path, dialect)
     if not (
         may_be_too_costly
         or path.startswith(tuple(refusing))
@@ -227,7 +225,7 @@ def pattern_matches(pattern: str, path: str, dialect: Dialect = RFC9309) -> bool
     >>> [pattern_matches("/a/*.pdf$", path) for path in ("/a/b/c.pdf", "/a/b.pdf?page=2")]
     [True, False]
     """
-    return _matches(pattern, path, searchable(path, filling(dialect)), dialect)
+    return _matches(pattern, path, searchable(path, dialect), dialect)
 
 
 def _matches(pattern: str, path: str, text: str, dialect: Dialect) -> bool:
@@ -253,9 +251,9 @@ def _weighted(
         # Leniency of the reference library: "Allow: /a/index.html" also allows "/a/",
         # which the server answers with that page.
         if allow and dialect.index_pages and "/index.htm" in pattern:
-            slash = pattern.rfind("/")
-            if pattern.startswith("/index.htm", slash):
-                directory = pattern[: slash + 1] + "$"
+            directory, slash, page = pattern.rpartition("/")
+            if page.startswith("index.htm"):
+                directory += slash + "$"
                 yield directory, _weight(directory, line, allow, longest)
 
 
@@ -274,26 +272,20 @@ _FILLING = "\xa0" * 30_000
 _MIXED_FILLING = "".join(map(chr, range(0x80, 0xC0))) * 469
 
 
-def filling(dialect: Dialect) -> str:
-    """The text to append to a long path of *dialect* for a fast search of long pieces."""
-    return _FILLING if dialect.path_form is PathForm.CANONICAL else _MIXED_FILLING
-
-
-def searchable(path: str, filling: str) -> str:
-    """The text to search long pieces in: *path*, with *filling* if it is long."""
-    return path if len(path) < _LONG_PATH else path + filling
+def searchable(path: str, dialect: Dialect) -> str:
+    """The text to search long pieces in: *path*, with a filling if it is long."""
+    if len(path) < _LONG_PATH:
+        return path
+    return path + (_FILLING if dialect.path_form is PathForm.CANONICAL else _MIXED_FILLING)
 
 
 class Wildcard(NamedTuple):
     """A pattern with ``*``."""
 
     weight: int
-    #: The text before its first ``*``.
-    start: str
-    #: The texts that have to follow in this order.
-    pieces: list[str]
-    #: The text between the last ``*`` and ``$``; "" without ``$``.
-    end: str
+    start: str  #: The text before its first ``*``.
+    pieces: list[str]  #: The texts that have to follow in this order.
+    end: str  #: The text between the last ``*`` and ``$``; "" without ``$``.
 
     @classmethod
     def of(cls, pattern: str, weight: int) -> Wildcard:

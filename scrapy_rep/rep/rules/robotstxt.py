@@ -1,16 +1,12 @@
-"""One robots.txt: verdicts, other records and findings.
-
-This file only combines others: :mod:`.lines`, :mod:`.groups`, :mod:`.matching` (which rule of a
-group decides), :mod:`.records` (the values of other records) and :mod:`.findings` (lint).
-"""
+"""One robots.txt: verdicts, other records and findings. This file only combines others."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
-from itertools import chain, compress
+from itertools import chain
 from operator import attrgetter
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from ..dialects import RFC9309, Dialect
 from ..lint.findings import Finding, read_findings
@@ -31,12 +27,17 @@ from .matching import NO_RULE, TOO_COSTLY, Rule, RuleSet, line_of, refuses
 from .verdict import Reason, Verdict
 
 # The sizes of caches, in agents and in lines; a crawl has one or two agents.
-_MAX_RULE_SETS = 32
+_MAX_AGENTS = 32
 _MAX_RULES = 1024
 
-_line_of_name = attrgetter("line")
-
 _Value = TypeVar("_Value")
+
+
+class _Ours(NamedTuple):
+    """An index of the rules that apply to an agent, and their groups."""
+
+    rules: RuleSet
+    groups: tuple[OurGroup, ...]
 
 
 class RobotsTxt:
@@ -50,7 +51,7 @@ class RobotsTxt:
     """
 
     __slots__ = (
-        *("_groups", "_lines", "_path_start", "_requested", "_rule_sets", "_rules", "_sites"),
+        *("_lines", "_ours", "_path_start", "_requested", "_rules", "_sites"),
         *("body", "dialect", "truncated"),
     )
 
@@ -60,12 +61,11 @@ class RobotsTxt:
         self.dialect = dialect
         #: Whether the file was longer than that.
         self.truncated = truncated
-        self._rule_sets: dict[Agents, RuleSet] = {}
-        #: The agents without an index that one page was requested for.
+        self._ours: dict[Agents, _Ours] = {}
+        # The agents without an index that one page was requested for.
         self._requested: tuple[Agents, ...] = ()
         # For verdicts, which most files never give.
-        self._groups: dict[Agents, tuple[OurGroup, ...]] | None = None
-        self._rules: dict[int, Rule] | None = None
+        self._rules: dict[int, Rule] = {}
         self._lines: Lines | None = None
         # The site of the last URL with a slash, by site_of(), and the index of its path. The
         # next URL is probably of the same site.
@@ -101,8 +101,8 @@ class RobotsTxt:
                 path = self._path(url)
             except InvalidURL:
                 return False
-        rules = self._rule_sets.get(agents if isinstance(agents, str) else tuple(agents))
-        allows = self._allows_first(path, agents) if rules is None else rules.decide(path) & 1
+        ours = self._ours.get(agents if isinstance(agents, str) else tuple(agents))
+        allows = self._allows_first(path, agents) if ours is None else ours[0].decide(path) & 1
         return allows == 1 or self._is_robots_txt(path)
 
     def verdict(self, url: str | bytes, agents: Agents) -> Verdict:
@@ -113,10 +113,10 @@ class RobotsTxt:
             return Verdict(False, Reason.INVALID_URL, detail=printable(str(error)))
         if self._is_robots_txt(path):
             return Verdict(True, Reason.ROBOTS_TXT_ITSELF)
-        groups = self._groups_about(agents)
+        rules, groups = self._about(agents)
         if not groups:
             return Verdict(True, Reason.NO_GROUP)
-        weight = self._rules_for(agents).decide(path)
+        weight = rules.decide(path)
         if weight == TOO_COSTLY:
             return Verdict(False, Reason.MATCHING_LIMIT, group=self.lines_naming(agents))
         if weight == NO_RULE:
@@ -150,13 +150,13 @@ class RobotsTxt:
         if verdicts[0].reason in (Reason.INVALID_URL, Reason.ROBOTS_TXT_ITSELF):
             return verdicts[0]
         path = self._path(url)
-        weights = [self._rules_for(agent).decide(path) for agent in named]
+        weights = [self._about(agent).rules.decide(path) for agent in named]
         if TOO_COSTLY in weights:
             return verdicts[weights.index(TOO_COSTLY)]
         if (best := max(weights)) != NO_RULE:
             return verdicts[weights.index(best)]
-        lines = chain.from_iterable(map(self.lines_naming, named))
-        return Verdict(True, Reason.NO_RULE, group=tuple(sorted(set(lines), key=_line_of_name)))
+        lines = set(chain.from_iterable(map(self.lines_naming, named)))
+        return Verdict(True, Reason.NO_RULE, group=tuple(sorted(lines, key=attrgetter("line"))))
 
     def crawl_delay(self, agents: Agents) -> float | None:
         """The Crawl-delay for *agents* in seconds, or ``None``. Of several, the longest counts.
@@ -199,14 +199,13 @@ class RobotsTxt:
             for record in read_other_records(self.body, self.dialect, fields)
             if _any_in(ours, record.lines_of_group)
         ]
-        direct = [_any_in(ours, record.lines_of_agents) for record in in_groups]
-        found = {record.field for record in compress(in_groups, direct)}
-        both = zip(in_groups, direct, strict=True)
-        return tuple([each for each, is_direct in both if is_direct or each.field not in found])
+        direct = {record.line for record in in_groups if _any_in(ours, record.lines_of_agents)}
+        found = {record.field for record in in_groups if record.line in direct}
+        return tuple([each for each in in_groups if each.line in direct or each.field not in found])
 
     def lines_naming(self, agents: Agents) -> tuple[AgentLine, ...]:
         """The user-agent lines that name *agents*; if there are none, the lines with ``*``."""
-        return tuple(chain.from_iterable(group.agents for group in self._groups_about(agents)))
+        return tuple(chain.from_iterable(group.agents for group in self._about(agents).groups))
 
     def _values(self, agents: Agents, field: Field, kind: type[_Value]) -> Iterator[_Value]:
         for record in self.records_for(agents, {field}):
@@ -248,63 +247,46 @@ class RobotsTxt:
         """Whether the rules for *agents*, which have no index yet, allow *path*."""
         key = _key(agents)
         if key in self._requested:
-            return self._rules_for(agents).decide(path) & 1 == 1
+            return self._about(agents).rules.decide(path) & 1 == 1
         # Of many sites, a crawl requests one page only: building an index would take too long.
-        self._requested = (*self._requested[-_MAX_RULE_SETS:], key)
+        self._requested = (*self._requested[-_MAX_AGENTS:], key)
         _, groups = groups_about(self.body, self.dialect, preferences(agents))
-        _, patterns, allows = _combined(groups, self.dialect)
+        _, patterns, allows = combined(groups, self.dialect)
         return not refuses(path, patterns, allows, self.dialect)
 
-    def _rules_for(self, agents: Agents) -> RuleSet:
-        """The combined rules of the groups that apply to *agents*."""
-        key = _key(agents)
-        rules = self._rule_sets.get(key)
-        if rules is None:
-            rules = self._index(key, *groups_about(self.body, self.dialect, preferences(agents)))
-        return rules
+    def _about(self, agents: Agents) -> _Ours:
+        """What applies to *agents*."""
+        ours = self._ours.get(_key(agents))
+        return ours or self.keep(
+            agents, *groups_about(self.body, self.dialect, preferences(agents))
+        )
 
-    def _groups_about(self, agents: Agents) -> tuple[OurGroup, ...]:
-        """The groups that apply to *agents*."""
-        key = _key(agents)
-        if self._groups is None or key not in self._groups:
-            return self.keep(key, *groups_about(self.body, self.dialect, preferences(agents)))
-        return self._groups[key]
-
-    def keep(self, agents: Agents, agent: str, groups: list[Group]) -> tuple[OurGroup, ...]:
-        """Cache all data for verdicts about *agents*, and return our groups.
+    def keep(self, agents: Agents, agent: str, groups: list[Group]) -> _Ours:
+        """Cache what applies to *agents*.
 
         *agent* and *groups* are a result of :func:`~scrapy_rep.rep.parsing.groups.groups_about`.
         """
-        key = _key(agents)
-        self._index(key, agent, groups)
-        if self._groups is None or len(self._groups) >= _MAX_RULE_SETS:
-            self._groups = {}
-        ours = tuple(our_group(group, agent, self.dialect) for group in groups)
-        self._groups[key] = ours
-        return ours
-
-    def _index(self, key: Agents, agent: str, groups: list[Group]) -> RuleSet:
-        """Cache the index of the rules of *groups*, which apply to *agent*, for *key*."""
         # Other agents may have the same groups.
-        rules = self._rule_sets.get(agent)
-        if rules is None:
-            rules = RuleSet(*_combined(groups, self.dialect), self.dialect)
-        if len(self._rule_sets) >= _MAX_RULE_SETS:
-            self._rule_sets.clear()
-        self._rule_sets[agent] = self._rule_sets[key] = rules
-        return rules
+        ours = self._ours.get(agent) or _Ours(
+            RuleSet(*combined(groups, self.dialect), self.dialect),
+            tuple(our_group(group, agent, self.dialect) for group in groups),
+        )
+        if len(self._ours) >= _MAX_AGENTS:
+            self._ours.clear()
+        self._ours[agent] = self._ours[_key(agents)] = ours
+        return ours
 
     def _rule(self, line: int) -> Rule:
         """The rule at *line*."""
-        if self._rules is None or len(self._rules) >= _MAX_RULES:
-            self._rules = {}
-        if line not in self._rules:
-            if self._lines is None:
-                self._lines = Lines(self.body, self.dialect)
+        rule = self._rules.get(line)
+        if rule is None:
+            self._lines = self._lines or Lines(self.body, self.dialect)
             read = read_line(self._lines[line - 1], self.dialect)
             assert read is not None
-            self._rules[line] = Rule(read.field is Field.ALLOW, read.value, line)
-        return self._rules[line]
+            if len(self._rules) >= _MAX_RULES:
+                self._rules.clear()
+            rule = self._rules[line] = Rule(read.field is Field.ALLOW, read.value, line)
+        return rule
 
 
 def _key(agents: Agents) -> Agents:
@@ -316,7 +298,7 @@ def _any_in(numbers: Sequence[int], lines: range) -> bool:
     return bisect_left(numbers, lines.start) < bisect_left(numbers, lines.stop)
 
 
-def _combined(
+def combined(
     groups: list[Group], dialect: Dialect
 ) -> tuple[Sequence[int], list[str], Sequence[bool]]:
     """Lines and patterns of the rules of all *groups*, and which of them allow."""

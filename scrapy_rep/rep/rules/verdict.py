@@ -15,37 +15,24 @@ from .matching import MOST_PIECES, Rule
 class Reason(Enum):
     """The reason for a verdict."""
 
-    #: A rule of our group decides: :attr:`Verdict.rule`.
-    RULE = "rule"
+    RULE = "rule"  #: A rule of our group decides: :attr:`Verdict.rule`.
     #: Too many rules with ``*`` may match: trying them would take too long.
     MATCHING_LIMIT = "matching-limit"
-    #: No rule of our group matches.
-    NO_RULE = "no-rule"
-    #: The file has neither a group for us nor one for ``*``.
-    NO_GROUP = "no-group"
-    #: The URL is the URL of the robots.txt.
-    ROBOTS_TXT_ITSELF = "robots-txt-itself"
-    #: The robots.txt is unavailable (RFC 9309 §2.3.1.3).
-    UNAVAILABLE = "unavailable"
-    #: The robots.txt is unreachable (RFC 9309 §2.3.1.4).
-    UNREACHABLE = "unreachable"
-    #: The HTTP status of the robots.txt disallows everything.
-    DISALLOWED = "disallowed"
-    #: An external parser decided; the line is unknown.
-    OTHER_PARSER = "other-parser"
-    #: No parser could read the robots.txt.
-    UNREADABLE = "unreadable"
-    #: The URL has no origin.
-    INVALID_URL = "invalid-url"
-    #: URLs of this scheme have no robots.txt.
-    OTHER_SCHEME = "other-scheme"
-    #: The site refuses every purpose of the crawl: :attr:`Verdict.record`.
-    PURPOSE = "purpose"
+    NO_RULE = "no-rule"  #: No rule of our group matches.
+    NO_GROUP = "no-group"  #: The file has neither a group for us nor one for ``*``.
+    ROBOTS_TXT_ITSELF = "robots-txt-itself"  #: The URL is the URL of the robots.txt.
+    UNAVAILABLE = "unavailable"  #: The robots.txt is unavailable (RFC 9309 §2.3.1.3).
+    UNREACHABLE = "unreachable"  #: The robots.txt is unreachable (RFC 9309 §2.3.1.4).
+    DISALLOWED = "disallowed"  #: The HTTP status of the robots.txt disallows everything.
+    OTHER_PARSER = "other-parser"  #: An external parser decided; the line is unknown.
+    UNREADABLE = "unreadable"  #: No parser could read the robots.txt.
+    INVALID_URL = "invalid-url"  #: The URL has no origin.
+    OTHER_SCHEME = "other-scheme"  #: URLs of this scheme have no robots.txt.
+    PURPOSE = "purpose"  #: The site refuses every purpose of the crawl: :attr:`Verdict.record`.
     #: The page itself refuses every purpose of the crawl, by a header or a meta tag, or the site
     #: does so in its tdmrep.json.
     RESERVED = "reserved"
-    #: The site allows visits only at other times of the day.
-    VISIT_TIME = "visit-time"
+    VISIT_TIME = "visit-time"  #: The site allows visits only at other times of the day.
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_rep.pages.evaluate import evaluate
 from scrapy_rep.pages.headers import header_statements
 from scrapy_rep.pages.html import meta_statements, meta_tags
 from scrapy_rep.pages.statements import (
@@ -19,6 +18,7 @@ from scrapy_rep.pages.statements import (
     Source,
     Statement,
     UseVerdict,
+    evaluate,
 )
 from scrapy_rep.pages.tdmrep import TdmFile
 
@@ -33,9 +33,9 @@ def page_rules(
         return [value.encode("latin-1") for key, value in headers if key == name]
 
     statements: list[Statement] = []
-    by_file = TdmFile.parse(file).statement("/page")
-    if by_file is not None:
-        statements.append(by_file)
+    rule = TdmFile.parse(file).rule_for("/page")
+    if rule is not None and rule.statement is not None:
+        statements.append(rule.statement)
     statements += header_statements(lines, TOKENS)
     statements += meta_statements(meta_tags(html.encode(), TOKENS), TOKENS)
     return evaluate(statements, now)
