@@ -6,20 +6,12 @@ import asyncio
 import math
 from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, TypeVar
 
 from scrapy_rep.cli.errors import CommandError
-from scrapy_rep.cli.output import iso
-from scrapy_rep.rep.caching.access import FetchResult
 from scrapy_rep.rep.caching.cache_entry import CacheEntry
-from scrapy_rep.rep.caching.freshness import (
-    Bounds,
-    Evaluation,
-    Freshness,
-    evaluate,
-    lifetime,
-    retry_at,
-)
+from scrapy_rep.rep.caching.freshness import Evaluation, Freshness, evaluate, lifetime, retry_at
 from scrapy_rep.rep.dialects import Access, WhenUnreachable
 from scrapy_rep.rep.parsing.lines import split_lines, within_limit
 from scrapy_rep.rep.parsing.urls import Origin, by_host
@@ -56,10 +48,8 @@ def store_place(settings: RepSettings) -> str:
     return place
 
 
-def use_store(
-    settings: RepSettings, use: Callable[[Store], Coroutine[Any, Any, _T]], otherwise: _T
-) -> _T:
-    """Return what *use* returns for the store of *settings*; *otherwise* if there is none.
+def use_store(settings: RepSettings, use: Callable[[Store], Coroutine[Any, Any, _T]]) -> _T | None:
+    """Return what *use* returns for the store of *settings*; ``None`` if there is none.
 
     No file is created, and a file that is not a store is left alone. Raises as
     :func:`store_place`, and :exc:`~scrapy_rep.stores.base.StoreError`.
@@ -67,7 +57,7 @@ def use_store(
     store_place(settings)
     file = settings.store.file()
     if file is not None and not (file.exists() and file.stat().st_size):
-        return otherwise
+        return None
 
     async def opened() -> _T:
         store = open_store(settings.store, settings.max_origins, sets_aside=False)
@@ -84,48 +74,45 @@ async def sorted_origins(store: Store) -> list[Origin]:
     return sorted([origin async for origin in store.origins()], key=by_host)
 
 
-@dataclass(frozen=True, slots=True)
-class NewCrawl:
-    """A crawl with *settings* that begins *now*, in seconds since the epoch."""
+async def read_states(
+    store: Store, origins: list[Origin], settings: RepSettings, now: float
+) -> AsyncIterator[OriginState]:
+    """The state of each of *origins* that *store* has, read one at a time."""
+    for origin in origins:
+        entry = await store.read(origin)
+        # Another process may have deleted it by now.
+        if entry is not None:
+            yield OriginState(entry, settings, now)
 
+
+@dataclass(frozen=True)
+class OriginState:
+    """A cache entry, as a crawl with *settings* evaluates it that begins *now*.
+
+    Times are seconds since the epoch, spans are seconds.
+    """
+
+    entry: CacheEntry
     settings: RepSettings
     now: float
 
-    @property
-    def bounds(self) -> Bounds:
-        """The limits of freshness in that crawl."""
-        return self.settings.bounds(started=self.now)
+    def _evaluate(self, now: float) -> Evaluation:
+        settings, bounds = self.settings, self.settings.bounds(started=self.now)
+        return evaluate(self.entry, settings.dialect, settings.status_overrides, bounds, now)
 
-    async def states(self, store: Store, origins: list[Origin]) -> AsyncIterator[OriginState]:
-        """The state of each of *origins* that *store* has, read one at a time."""
-        for origin in origins:
-            entry = await store.read(origin)
-            # Another process may have deleted it by now.
-            if entry is not None:
-                yield self.state(entry)
+    @cached_property
+    def evaluation(self) -> Evaluation:
+        """What the entry allows."""
+        return self._evaluate(self.now)
 
-    def state(self, entry: CacheEntry) -> OriginState:
-        """What *entry* means to that crawl."""
-        evaluation = self._evaluate(entry, self.now)
-        end = evaluation.until
-        if evaluation.access is not None and not evaluation.due:
-            # Until then it is not even due; after that, it is used until the end.
-            end = self._evaluate(entry, end).until
-        return OriginState(entry, evaluation, end, self)
-
-    def _evaluate(self, entry: CacheEntry, now: float) -> Evaluation:
-        settings = self.settings
-        return evaluate(entry, settings.dialect, settings.status_overrides, self.bounds, now)
-
-
-@dataclass(frozen=True, slots=True)
-class OriginState:
-    """The cache entry of an origin, as *crawl* evaluates it, and when that *end*s."""
-
-    entry: CacheEntry
-    evaluation: Evaluation
-    end: float
-    crawl: NewCrawl
+    @cached_property
+    def end(self) -> float:
+        """When it is used no longer."""
+        until = self.evaluation.until
+        if self.evaluation.access is None or self.evaluation.due:
+            return until
+        # Until then it is not even due; after that, it is used until the end.
+        return self._evaluate(until).until
 
     @property
     def origin(self) -> str:
@@ -133,15 +120,15 @@ class OriginState:
         return printable(str(self.entry.origin))
 
     @property
-    def standing(self) -> str:
+    def freshness(self) -> str:
         """The value of a :class:`Freshness`, or :data:`DUE`."""
-        standing = self.evaluation.freshness
-        if standing is Freshness.FRESH and self.evaluation.due:
+        freshness = self.evaluation.freshness
+        if freshness is Freshness.FRESH and self.evaluation.due:
             return DUE
-        if standing is Freshness.ABSENT:
+        if freshness is Freshness.ABSENT:
             # The writer could use the copy, but this crawl cannot.
-            standing = Freshness.STALE
-        return str(standing.value)
+            freshness = Freshness.STALE
+        return str(freshness.value)
 
     @property
     def access(self) -> str | None:
@@ -150,15 +137,14 @@ class OriginState:
 
     @property
     def age(self) -> float:
-        """Seconds since the copy came or was confirmed; without a copy, since the last attempt."""
+        """Since the copy came or was confirmed; without a copy, since the last attempt."""
         copy = self.entry.copy
-        at = copy.confirmed_at if copy else time_of(self.entry)
-        return max(0.0, self.crawl.now - at)
+        return max(0.0, self.now - (copy.confirmed_at if copy else time_of(self.entry)))
 
     @property
     def left(self) -> float | None:
-        """Seconds until it is used no longer; ``None`` for as long as the crawl runs."""
-        return None if math.isinf(self.end) else max(0.0, self.end - self.crawl.now)
+        """How long it is still used; ``None`` for as long as the crawl runs."""
+        return None if math.isinf(self.end) else max(0.0, self.end - self.now)
 
     @property
     def size(self) -> int | None:
@@ -167,17 +153,18 @@ class OriginState:
 
     @property
     def lifetime(self) -> float | None:
-        """Seconds that the copy may be used after it was confirmed, if that is limited."""
+        """How long the copy may be used after it was confirmed, if that is limited."""
         if self.entry.copy is None:
             return None
-        seconds = lifetime(self.entry.copy, self.crawl.settings.dialect, self.crawl.bounds)
+        bounds = self.settings.bounds(started=self.now)
+        seconds = lifetime(self.entry.copy, self.settings.dialect, bounds)
         return None if math.isinf(seconds) else seconds
 
     @property
-    def retry_at(self) -> float | None:
+    def retry_at(self) -> float:
         """When it is fetched again, in an outage."""
-        outage = self.entry.outage
-        return None if outage is None else retry_at(outage, self.crawl.bounds)
+        assert self.entry.outage is not None
+        return retry_at(self.entry.outage, self.settings.bounds(started=self.now))
 
     @property
     def meaning(self) -> str:
@@ -186,7 +173,7 @@ class OriginState:
         if access is None:
             return "a page waits until robots.txt has been fetched again"
         if access is Access.UNREACHABLE:
-            words = _WHILE_UNREACHABLE[self.crawl.settings.when_unreachable]
+            words = _WHILE_UNREACHABLE[self.settings.when_unreachable]
         else:
             words = _PAGES[access]
         return f"{words}; robots.txt is fetched again" if self.evaluation.due else words
@@ -195,50 +182,5 @@ class OriginState:
         """The lines of the copy, as far as a crawl reads them, safe to print."""
         if self.entry.copy is None:
             return []
-        settings = self.crawl.settings
-        body = within_limit(self.entry.copy.result.body, settings.max_size)
-        return [printable(line) for line in split_lines(body, settings.dialect)]
-
-    def summary(self) -> dict[str, Any]:
-        """The main points, as JSON."""
-        return {
-            "origin": str(self.entry.origin),
-            "standing": self.standing,
-            "access": self.access,
-            "status": self.entry.last.status,
-            "age": round(self.age, 3),
-            "left": None if self.left is None else round(self.left, 3),
-            "bytes": self.size,
-        }
-
-    def everything(self) -> dict[str, Any]:
-        """All of it, as JSON."""
-        copy, outage = self.entry.copy, self.entry.outage
-        value = self.summary() | {"meaning": self.meaning, "copy": None, "outage": None}
-        if copy is not None:
-            value["copy"] = _result(copy.result) | {
-                "fetched_at": iso(copy.fetched_at),
-                "confirmed_at": iso(copy.confirmed_at),
-                "lifetime": self.lifetime,
-                "cut": copy.result.cut,
-                "body": copy.result.body.decode("utf-8", "backslashreplace"),
-            }
-        if outage is not None:
-            value["outage"] = _result(outage.result) | {
-                "since": iso(outage.since),
-                "last_at": iso(outage.last_at),
-                "attempts": outage.attempts,
-                "retry_at": iso(retry_at(outage, self.crawl.bounds)),
-            }
-        return value
-
-
-def _result(result: FetchResult) -> dict[str, Any]:
-    return {
-        "url": result.url,
-        "redirects": result.redirects,
-        "status": result.status,
-        "failure": result.failure.value if result.failure else None,
-        "detail": result.detail,
-        "headers": [list(field) for field in result.headers],
-    }
+        body = within_limit(self.entry.copy.result.body, self.settings.max_size)
+        return [printable(line) for line in split_lines(body, self.settings.dialect)]
