@@ -58,7 +58,7 @@ _STYLES = {
 }
 _COLUMNS = (
     Column("origin"),
-    Column("standing", width=8),
+    Column("freshness"),
     Column("access", width=11),
     Column("status", right=True),
     Column("age", right=True, width=7),
@@ -115,7 +115,7 @@ def _summary(state: OriginState) -> dict[str, Any]:
     """The main points, as JSON, by the titles of the columns."""
     return {
         "origin": str(state.entry.origin),
-        "standing": state.freshness,
+        "freshness": state.freshness,
         "access": state.access,
         "status": state.entry.last.status,
         "age": round(state.age, 3),
@@ -143,7 +143,7 @@ def _show(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
     printer = Printer(sys.stdout)
     printer.line(printer.styled(state.origin, Style.BOLD))
     for label, text in _fields(state):
-        printer.field(label, text, _STYLES[text] if label == "standing" else None, _LABEL)
+        printer.field(label, text, _STYLES[text] if label == "freshness" else None, _LABEL)
     _show_file(state, printer)
     return FINE
 
@@ -188,7 +188,7 @@ def _result(result: FetchResult) -> dict[str, Any]:
 
 def _fields(state: OriginState) -> Iterator[tuple[str, str]]:
     copy, outage, now = state.entry.copy, state.entry.outage, state.now
-    yield "standing", state.freshness
+    yield "freshness", state.freshness
     yield "for a crawl", state.meaning
     if state.left:
         yield "until", _moment(state.end, now)
@@ -310,7 +310,7 @@ def _show_change(
 def _compared(state: OriginState) -> dict[str, str]:
     last, texts = state.entry.last, _texts(state)
     return {
-        "standing": texts["standing"],
+        "freshness": texts["freshness"],
         "access": texts["access"],
         "answer": printable(last.detail) or "-",
         "url": printable(last.url),

@@ -206,9 +206,6 @@ class _DemoSpider(Spider):
         self.reasons.append(reason)
 
 
-# -- output --------------------------------------------------------------------------
-
-
 def _row(site: Served, responses: Mapping[str, Response]) -> tuple[str, ...]:
     chain = _redirect_chain(site.server.url + ROBOTS_TXT, responses)
     why = ""

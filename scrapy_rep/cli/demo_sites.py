@@ -170,8 +170,6 @@ def demo_sites() -> tuple[DemoSite, ...]:
     )
 
 
-# -- serving -------------------------------------------------------------------------
-
 _PAGE = http_response(200, b"<p>A page.</p>\n", [("Content-Type", "text/html")], "OK")
 
 #: The status of a page that was fetched, the verdict that refused it, or an error.

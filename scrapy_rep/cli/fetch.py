@@ -30,15 +30,17 @@ from scrapy_rep.rep.lint.findings import Severity
 from scrapy_rep.rep.parsing.lines import utf16_of
 from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.policy import Policy
+from scrapy_rep.rep.rules.robotstxt import RobotsTxt
 from scrapy_rep.rep.text import printable
 from scrapy_rep.settings import RepSettings
 
 _STYLES = {
-    Access.SUCCESSFUL: Style.GOOD,
-    Access.UNAVAILABLE: Style.GOOD,
-    Access.UNREACHABLE: Style.BAD,
-    Access.DISALLOWED: Style.BAD,
+    Access.SUCCESSFUL.value: Style.GOOD,
+    Access.UNAVAILABLE.value: Style.GOOD,
+    Access.UNREACHABLE.value: Style.BAD,
+    Access.DISALLOWED.value: Style.BAD,
 }
+_EXIT_CODES = {Access.UNREACHABLE.value: FAILED, Access.DISALLOWED.value: WRONG}
 
 _DESCRIPTION = """\
 Fetches the robots.txt of an origin now, and shows how the server answered and
@@ -64,13 +66,10 @@ def _run(options: argparse.Namespace, settings: BaseSettings) -> int:
         raise CommandError("--body and --format json exclude each other")
     if options.body and sys.stdout.isatty():
         raise CommandError("--body writes untrusted bytes: not to a terminal")
-    session = Session.of(options, settings)
+    settings = Session.of(options, settings).scrapy_settings
     origin = origin_of(options.url)
-    found, body = with_crawler(
-        session.scrapy_settings,
-        lambda crawler: _fetch(crawler, origin, session),
-        {"REP_STORE": "memory"},
-    )
+    memory = {"REP_STORE": "memory"}
+    found, body = with_crawler(settings, lambda crawler: _fetch(crawler, origin), memory)
     if options.format == "json":
         write_json(found)
     elif options.body:
@@ -78,15 +77,10 @@ def _run(options: argparse.Namespace, settings: BaseSettings) -> int:
         sys.stdout.buffer.flush()
     else:
         _show(found, Printer(sys.stdout))
-    return {Access.UNREACHABLE: FAILED, Access.DISALLOWED: WRONG}.get(Access(found["access"]), FINE)
+    return _EXIT_CODES.get(found["access"], FINE)
 
 
-# -- fetching ------------------------------------------------------------------------
-
-
-async def _fetch(
-    crawler: Crawler, origin: Origin, session: Session
-) -> tuple[dict[str, Any], bytes]:
+async def _fetch(crawler: Crawler, origin: Origin) -> tuple[dict[str, Any], bytes]:
     """What ``--json`` writes, and the body of the last answer."""
     # One for each request: with what was answered, if it was.
     hops: list[dict[str, Any]] = []
@@ -115,12 +109,10 @@ async def _fetch(
     policy = await cache.revalidate(origin, Request(origin.robots_url))
     fetched = {"user_agent": user_agent or "", "hops": hops}
     state = OriginState(policy.entry, settings, time.time())
-    return _as_json(policy, state, fetched, session), policy.entry.last.body
+    return _as_json(policy, state, fetched), policy.entry.last.body
 
 
-def _as_json(
-    policy: Policy, state: OriginState, fetched: dict[str, Any], session: Session
-) -> dict[str, Any]:
+def _as_json(policy: Policy, state: OriginState, fetched: dict[str, Any]) -> dict[str, Any]:
     last = policy.entry.last
     has_file = policy.access is Access.SUCCESSFUL and policy.copy is not None
     return {
@@ -137,7 +129,7 @@ def _as_json(
         "size": len(last.body) if has_file else None,
         "cut": last.cut,
         "encoding": _encoding(last.body) if has_file else None,
-        "findings": _findings(session, last) if has_file else None,
+        "findings": _findings(last, state.settings) if has_file else None,
     }
 
 
@@ -156,28 +148,24 @@ def _encoding(body: bytes) -> str:
     return "UTF-8, with a byte order mark" if body.startswith(codecs.BOM_UTF8) else "UTF-8"
 
 
-def _findings(session: Session, result: FetchResult) -> dict[str, int]:
-    file = session.parse(result.body, cut=result.cut)
+def _findings(result: FetchResult, settings: RepSettings) -> dict[str, int]:
+    limit = result.size_to_read(settings.max_size)
+    file = RobotsTxt.parse(result.body, settings.dialect, max_size=limit)
     counts = Counter(finding.severity for finding in file.findings)
     shown = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
     return {severity.value: counts[severity] for severity in shown}
 
 
-# -- output --------------------------------------------------------------------------
-
-
 def _show(found: dict[str, Any], printer: Printer) -> None:
-    hops = found["hops"]
     printer.line(printer.styled(f"{printable(found['origin'])}/robots.txt", Style.BOLD))
-    for place, hop in enumerate(hops, 1):
+    for place, hop in enumerate(found["hops"], 1):
         status, url = hop["status"] or "-  ", printable(hop["url"])
         answer = "no answer" if hop["status"] is None else f"{hop['seconds']:g} s"
         printer.field(f"hop {place}", f"{status}  {url}  ({answer})")
         if hop["location"] is not None:
             printer.field("", f"to {printable(hop['location'])}")
     for label, text in _fields(found):
-        style = _STYLES[Access(text)] if label == "access" else None
-        printer.field(label, text, style)
+        printer.field(label, text, _STYLES[text] if label == "access" else None)
 
 
 def _fields(found: dict[str, Any]) -> Iterator[tuple[str, str]]:

@@ -88,9 +88,6 @@ def _settings(store: str | None, scrapy_settings: BaseSettings) -> RepSettings:
     return RepSettings.read(scrapy_settings)
 
 
-# -- from a store to a report --------------------------------------------------------
-
-
 async def _read(store: Store, subject: str, settings: RepSettings) -> CrawlReport:
     origins = await sorted_origins(store)
     limit, now = settings.max_origins, time.time()

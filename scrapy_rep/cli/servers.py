@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import itertools
 import socket
 import ssl
 import threading
@@ -72,12 +71,12 @@ async def hang(asked: Asked, writer: asyncio.StreamWriter) -> None:
     await asyncio.Event().wait()
 
 
-def stream(start: bytes, chunk: bytes, chunks: int | None = None) -> Answer:
-    """Send *start*, then *chunk* so many times; until the client hangs up if ``None``."""
+def stream(start: bytes, chunk: bytes) -> Answer:
+    """Send *start*, then *chunk* again and again until the client hangs up."""
 
     async def answer(asked: Asked, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n" + start)
-        for _ in itertools.count() if chunks is None else range(chunks):
+        while True:
             writer.write(chunk)
             await writer.drain()
 
