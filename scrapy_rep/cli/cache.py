@@ -35,6 +35,7 @@ from scrapy_rep.cli.store import (
     OriginState,
     read_states,
     sorted_origins,
+    state_of,
     store_place,
     use_store,
 )
@@ -136,12 +137,12 @@ def _show(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
     entry = use_store(settings, lambda store: store.read(origin))
     if entry is None:
         return _not_cached(origin)
-    state = OriginState(entry, settings, time.time())
+    state = state_of(entry, settings, time.time())
     if options.format == "json":
         write_json(everything(state))
         return FINE
     printer = Printer(sys.stdout)
-    printer.line(printer.styled(state.origin, Style.BOLD))
+    printer.line(printer.styled(printable(str(origin)), Style.BOLD))
     for label, text in _fields(state):
         printer.field(label, text, _STYLES[text] if label == "freshness" else None, _LABEL)
     _show_file(state, printer)
@@ -165,7 +166,7 @@ def everything(state: OriginState) -> dict[str, Any]:
             "cut": copy.result.cut,
             "body": copy.result.body.decode("utf-8", "backslashreplace"),
         }
-    if outage is not None:
+    if outage is not None and state.retry_at is not None:
         value["outage"] = _result(outage.result) | {
             "since": iso(outage.since),
             "last_at": iso(outage.last_at),
@@ -199,7 +200,7 @@ def _fields(state: OriginState) -> Iterator[tuple[str, str]]:
         yield "  fetched", _moment(copy.fetched_at, now)
         yield "  confirmed", _moment(copy.confirmed_at, now)
         yield "  lifetime", "the crawl" if state.lifetime is None else span(state.lifetime)
-    if outage is not None:
+    if outage is not None and state.retry_at is not None:
         yield "outage", printable(outage.result.url)
         yield from _response(outage.result)
         yield "  since", _moment(outage.since, now)
@@ -255,8 +256,8 @@ def _refresh(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
     if new.copy is not None and new.outage is None:
         outcome = _outcome(old.copy if old else None, new.copy)
     at = time.time()
-    before = OriginState(old, settings, at) if old else None
-    now = OriginState(new, settings, at)
+    before = state_of(old, settings, at) if old else None
+    now = state_of(new, settings, at)
     if options.format == "json":
         states = {"before": _summary(before) if before else None, "now": _summary(now)}
         write_json({"outcome": outcome} | states)
@@ -298,7 +299,7 @@ def _outcome(old: StoredResponse | None, new: StoredResponse) -> str:
 def _show_change(
     before: OriginState | None, now: OriginState, outcome: str, printer: Printer
 ) -> None:
-    printer.line(f"{now.origin}: {_HEADLINES[outcome]}")
+    printer.line(f"{printable(str(now.entry.origin))}: {_HEADLINES[outcome]}")
     old = _compared(before) if before else {}
     for label, text in _compared(now).items():
         was = old.get(label, "-")

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from scrapy import Spider
 from scrapy.crawler import AsyncCrawlerProcess, Crawler, CrawlerProcess
-from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, Settings
+from scrapy.settings import BaseSettings, Settings
 from scrapy.utils.reactor import is_asyncio_reactor_installed, is_reactor_installed
 from twisted.python.failure import Failure
 
@@ -45,8 +45,8 @@ def with_crawler(
     changed = Settings()
     changed.update(settings.copy())
     changed.setdict(_SETTINGS | changes, "cmdline")
-    if (settings.getpriority("LOG_LEVEL") or 0) < SETTINGS_PRIORITIES["cmdline"]:
-        changed.set("LOG_LEVEL", log_level, "cmdline")
+    # The command line has a higher priority, a project a lower one.
+    changed.set("LOG_LEVEL", log_level, "spider")
     outcome: Future[_T] = Future()
     why = "see its log"
     try:

@@ -21,7 +21,7 @@ from scrapy_rep.cli.errors import FAILED, FINE, WRONG, CommandError
 from scrapy_rep.cli.options import Subcommand
 from scrapy_rep.cli.output import Printer, Style, number, span, write_json
 from scrapy_rep.cli.sources import Session, origin_of
-from scrapy_rep.cli.store import OriginState
+from scrapy_rep.cli.store import OriginState, state_of
 from scrapy_rep.policies.cache import PolicyCache, steady
 from scrapy_rep.rep.caching.access import FetchResult
 from scrapy_rep.rep.caching.freshness import validators
@@ -108,7 +108,7 @@ async def _fetch(crawler: Crawler, origin: Origin) -> tuple[dict[str, Any], byte
     cache = PolicyCache(crawler, settings, steady())
     policy = await cache.revalidate(origin, Request(origin.robots_url))
     fetched = {"user_agent": user_agent or "", "hops": hops}
-    state = OriginState(policy.entry, settings, time.time())
+    state = state_of(policy.entry, settings, time.time())
     return _as_json(policy, state, fetched), policy.entry.last.body
 
 

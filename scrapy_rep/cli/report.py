@@ -120,7 +120,7 @@ def _file(state: OriginState) -> FetchResult | None:
 def _report(state: OriginState, file: FetchResult | None, notes: tuple[str, ...]) -> OriginReport:
     news = tuple(sorted(_news(state), key=lambda news: news.at))
     return OriginReport(
-        origin=state.origin,
+        origin=printable(str(state.entry.origin)),
         access=state.access or UNKNOWN,
         status=state.entry.last.status,
         details=tuple(_fields(state)),

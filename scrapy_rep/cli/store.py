@@ -6,7 +6,6 @@ import asyncio
 import math
 from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, TypeVar
 
 from scrapy_rep.cli.errors import CommandError
@@ -82,12 +81,12 @@ async def read_states(
         entry = await store.read(origin)
         # Another process may have deleted it by now.
         if entry is not None:
-            yield OriginState(entry, settings, now)
+            yield state_of(entry, settings, now)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class OriginState:
-    """A cache entry, as a crawl with *settings* evaluates it that begins *now*.
+    """A cache entry, and what it means to a crawl with *settings* that begins *now*.
 
     Times are seconds since the epoch, spans are seconds.
     """
@@ -95,55 +94,24 @@ class OriginState:
     entry: CacheEntry
     settings: RepSettings
     now: float
-
-    def _evaluate(self, now: float) -> Evaluation:
-        settings, bounds = self.settings, self.settings.bounds(started=self.now)
-        return evaluate(self.entry, settings.dialect, settings.status_overrides, bounds, now)
-
-    @cached_property
-    def evaluation(self) -> Evaluation:
-        """What the entry allows."""
-        return self._evaluate(self.now)
-
-    @cached_property
-    def end(self) -> float:
-        """When it is used no longer."""
-        until = self.evaluation.until
-        if self.evaluation.access is None or self.evaluation.due:
-            return until
-        # Until then it is not even due; after that, it is used until the end.
-        return self._evaluate(until).until
-
-    @property
-    def origin(self) -> str:
-        """The origin, safe to print."""
-        return printable(str(self.entry.origin))
-
-    @property
-    def freshness(self) -> str:
-        """The value of a :class:`Freshness`, or :data:`DUE`."""
-        freshness = self.evaluation.freshness
-        if freshness is Freshness.FRESH and self.evaluation.due:
-            return DUE
-        if freshness is Freshness.ABSENT:
-            # The writer could use the copy, but this crawl cannot.
-            freshness = Freshness.STALE
-        return str(freshness.value)
-
-    @property
-    def access(self) -> str | None:
-        """What a crawl may do; ``None`` if it must fetch robots.txt first."""
-        return self.evaluation.access.value if self.evaluation.access else None
-
-    @property
-    def age(self) -> float:
-        """Since the copy came or was confirmed; without a copy, since the last attempt."""
-        copy = self.entry.copy
-        return max(0.0, self.now - (copy.confirmed_at if copy else time_of(self.entry)))
+    #: The value of a :class:`Freshness`, or :data:`DUE`.
+    freshness: str
+    #: What the crawl may do; ``None`` if it must fetch robots.txt first.
+    access: str | None
+    #: What that means for the pages of the origin, in words.
+    meaning: str
+    #: When the entry is used no longer; infinite for the end of the crawl.
+    end: float
+    #: Since the copy came or was confirmed; without a copy, since the last attempt.
+    age: float
+    #: How long the copy may be used after it was confirmed; ``None`` without a limit or a copy.
+    lifetime: float | None
+    #: When robots.txt is fetched again, in an outage.
+    retry_at: float | None
 
     @property
     def left(self) -> float | None:
-        """How long it is still used; ``None`` for as long as the crawl runs."""
+        """How long the entry is still used; ``None`` for as long as the crawl runs."""
         return None if math.isinf(self.end) else max(0.0, self.end - self.now)
 
     @property
@@ -151,36 +119,53 @@ class OriginState:
         """Bytes of the body of the copy, if there is one."""
         return len(self.entry.copy.result.body) if self.entry.copy else None
 
-    @property
-    def lifetime(self) -> float | None:
-        """How long the copy may be used after it was confirmed, if that is limited."""
-        if self.entry.copy is None:
-            return None
-        bounds = self.settings.bounds(started=self.now)
-        seconds = lifetime(self.entry.copy, self.settings.dialect, bounds)
-        return None if math.isinf(seconds) else seconds
-
-    @property
-    def retry_at(self) -> float:
-        """When it is fetched again, in an outage."""
-        assert self.entry.outage is not None
-        return retry_at(self.entry.outage, self.settings.bounds(started=self.now))
-
-    @property
-    def meaning(self) -> str:
-        """What it means for the pages of the origin, in words."""
-        access = self.evaluation.access
-        if access is None:
-            return "a page waits until robots.txt has been fetched again"
-        if access is Access.UNREACHABLE:
-            words = _WHILE_UNREACHABLE[self.settings.when_unreachable]
-        else:
-            words = _PAGES[access]
-        return f"{words}; robots.txt is fetched again" if self.evaluation.due else words
-
     def lines(self) -> list[str]:
         """The lines of the copy, as far as a crawl reads them, safe to print."""
         if self.entry.copy is None:
             return []
         body = within_limit(self.entry.copy.result.body, self.settings.max_size)
         return [printable(line) for line in split_lines(body, self.settings.dialect)]
+
+
+def state_of(entry: CacheEntry, settings: RepSettings, now: float) -> OriginState:
+    """What *entry* means to a crawl with *settings* that begins *now*."""
+    bounds = settings.bounds(started=now)
+
+    def at(time: float) -> Evaluation:
+        return evaluate(entry, settings.dialect, settings.status_overrides, bounds, time)
+
+    evaluation, copy = at(now), entry.copy
+    end = evaluation.until
+    if evaluation.access is not None and not evaluation.due:
+        # Until then it is not even due; after that, it is used until the end.
+        end = at(end).until
+    seconds = lifetime(copy, settings.dialect, bounds) if copy else math.inf
+    return OriginState(
+        entry,
+        settings,
+        now,
+        freshness=_freshness(evaluation),
+        access=evaluation.access.value if evaluation.access else None,
+        meaning=_meaning(evaluation, settings),
+        end=end,
+        age=max(0.0, now - (copy.confirmed_at if copy else time_of(entry))),
+        lifetime=None if math.isinf(seconds) else seconds,
+        retry_at=retry_at(entry.outage, bounds) if entry.outage else None,
+    )
+
+
+def _freshness(evaluation: Evaluation) -> str:
+    freshness = evaluation.freshness
+    if freshness is Freshness.FRESH and evaluation.due:
+        return DUE
+    if freshness is Freshness.ABSENT:
+        # The writer could use the copy, but this crawl cannot.
+        freshness = Freshness.STALE
+    return str(freshness.value)
+
+
+def _meaning(evaluation: Evaluation, settings: RepSettings) -> str:
+    if evaluation.access is None:
+        return "a page waits until robots.txt has been fetched again"
+    words = _PAGES.get(evaluation.access) or _WHILE_UNREACHABLE[settings.when_unreachable]
+    return f"{words}; robots.txt is fetched again" if evaluation.due else words
