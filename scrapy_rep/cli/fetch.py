@@ -166,8 +166,7 @@ def _encoding(body: bytes) -> str:
 
 def _findings(fetched: _Fetched) -> dict[str, int]:
     last = fetched.state.entry.last
-    file = fetched.session.parse(last.body, cut=last.cut)
-    counts = Counter(finding.severity for finding in file.findings)
+    counts = Counter(finding.severity for finding in fetched.session.parse(last).findings)
     shown = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
     return {severity.value: counts[severity] for severity in shown}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from scrapy_rep.cli.sources import Session
-from scrapy_rep.cli.store import store_place, use_store
+from scrapy_rep.cli.store import use_store
 from scrapy_rep.rep.caching.cache_entry import StoredResponse
 from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.rules.robotstxt import RobotsTxt
@@ -28,7 +28,6 @@ def versions_in_store(session: Session, origin: Origin) -> list[Version]:
     Raises :exc:`~scrapy_rep.cli.errors.CommandError` for a store in memory, and
     :exc:`~scrapy_rep.stores.base.StoreError`.
     """
-    store_place(session.settings)
 
     async def read(store: Store) -> list[StoredResponse]:
         entry = await store.read(origin)
@@ -37,6 +36,5 @@ def versions_in_store(session: Session, origin: Origin) -> list[Version]:
     none: list[StoredResponse] = []
     copies = use_store(session.settings, read, none)
     return [
-        Version(number, copy, session.parse(copy.result.body, cut=copy.result.cut))
-        for number, copy in enumerate(copies, 1)
+        Version(number, copy, session.parse(copy.result)) for number, copy in enumerate(copies, 1)
     ]
