@@ -6,6 +6,8 @@ import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from scrapy.utils.datatypes import LocalCache
+
 from scrapy_rep.observers.observer import Observer
 from scrapy_rep.rep.rules.verdict import Reason
 from scrapy_rep.rep.text import printable
@@ -29,7 +31,7 @@ class MatchingLimit(Observer):
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self._warned: set[Origin] = set()
+        self._warned: LocalCache[Origin, None] = LocalCache(_MAX_ORIGINS)
 
     def on_decision(
         self, request: Request, policy: Policy | None, agents: Sequence[str], verdict: Verdict
@@ -38,9 +40,7 @@ class MatchingLimit(Observer):
         origin = verdict.origin
         if verdict.reason is not Reason.MATCHING_LIMIT or origin is None or origin in self._warned:
             return
-        if len(self._warned) >= _MAX_ORIGINS:
-            self._warned.clear()
-        self._warned.add(origin)
+        self._warned[origin] = None
         logger.warning(
             "Refused %(url)s %(because)s. Other URLs of this origin may be refused for the same "
             'reason, "matching-limit". To see the rules, run: scrapy robots fetch %(origin)s',

@@ -60,13 +60,11 @@ def read_file(
     decided = decided or {}
     limit = result.size_to_read(settings.max_size)
     robots = RobotsTxt.parse(result.body, settings.dialect, max_size=limit)
+    findings = [each for each in robots.findings if each.severity is not Severity.OK]
+    severities = Counter(finding.severity for finding in findings)
     found: dict[int, list[tuple[Severity, str]]] = defaultdict(list)
-    severities: Counter[Severity] = Counter()
-    for finding in robots.findings:
-        if finding.severity is not Severity.OK:
-            severities[finding.severity] += 1
-            if finding.line <= MAX_LINES:
-                found[finding.line].append((finding.severity, finding.sentence))
+    for finding in findings:
+        found[finding.line].append((finding.severity, finding.sentence))
     # There may be something to say of a file without lines.
     lines = split_lines(robots.body, settings.dialect) or [b""] * len(found)
     return FileReport(

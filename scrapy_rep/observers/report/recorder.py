@@ -53,25 +53,25 @@ class Recorder(Observer):
     """Writes a report to *path*.
 
     *clock* gives seconds since the epoch. Raises
-    :exc:`~scrapy_rep.exceptions.ConfigurationError` where the report's template
-    engine is not installed.
+    :exc:`~scrapy_rep.exceptions.ConfigurationError` if Jinja2 is not installed.
     """
 
     # Lines that allow are counted, too.
     observes_allowed = True
 
     def __init__(
-        self,
-        crawler: Crawler,
-        settings: RepSettings,
-        path: ReportPath,
-        clock: Callable[[], float],
+        self, crawler: Crawler, settings: RepSettings, path: ReportPath, clock: Callable[[], float]
     ) -> None:
+        try:
+            from scrapy_rep.observers.report.page import write_page
+        except ImportError as error:
+            message = f"REP_REPORT needs Jinja2 ({error}): pip install jinja2"
+            raise ConfigurationError(message) from None
+        self._write = write_page
         self._crawler = crawler
         self._settings = settings
         self._path = path
         self._clock = clock
-        self._write = _page_writer()
         self._began_at = clock()
         self._origins: dict[Origin, OriginSeen] = {}
         #: By product tokens, how many requests were made as these.
@@ -85,7 +85,7 @@ class Recorder(Observer):
         crawler.signals.connect(self._close, signals.spider_closed)
 
     def on_policy(self, policy: Policy, result: FetchResult | None, seconds: float) -> None:
-        """A new policy: by a fetch of *seconds*, or, *result* ``None``, from the store."""
+        """Add it to the history of its origin."""
         seen = self._seen(policy)
         if seen is not None:
             self._use(seen, policy)
@@ -94,7 +94,7 @@ class Recorder(Observer):
     def on_decision(
         self, request: Request, policy: Policy | None, agents: Sequence[str], verdict: Verdict
     ) -> None:
-        """The verdict on *request*; *policy* is ``None`` where there is none yet."""
+        """Count it for its origin and for the totals."""
         self._decided[verdict.allowed] += 1
         if not verdict.allowed:
             self._refusals[verdict.reason] += 1
@@ -149,12 +149,13 @@ class Recorder(Observer):
         origins = []
         turn_ends = time.monotonic() + _TURN
         for origin in sorted(self._origins, key=by_host):
-            seen = self._origins[origin]
-            origins.append(seen.report(printable(str(origin)), self._settings))
+            origins.append(self._origins[origin].report(self._settings))
             if time.monotonic() > turn_ends:
                 # Other crawls in this process go on.
                 await pause(0)
                 turn_ends = time.monotonic() + _TURN
+        assert self._crawler.stats is not None
+        slow_sites = self._crawler.stats.get_value("robotstxt/slowest_sites", [])
         return CrawlReport(
             subject=_subject(name),
             began_at=self._began_at,
@@ -162,18 +163,11 @@ class Recorder(Observer):
             origins=tuple(origins),
             decisions=Decisions(self._decided[True], self._decided[False]),
             refusals=tuple((reason.value, n) for reason, n in self._refusals.most_common()),
-            slow_sites=self._slow_sites(),
+            slow_sites=tuple(SlowSite(**site) for site in slow_sites),
             when_unreachable=self._settings.when_unreachable.value,
             previous=previous,
             facts=facts(self._crawler.settings, self._settings, self._agents),
             notes=self._notes(),
-        )
-
-    def _slow_sites(self) -> tuple[SlowSite, ...]:
-        assert self._crawler.stats is not None
-        sites = self._crawler.stats.get_value("robotstxt/slowest_sites", [])
-        return tuple(
-            SlowSite(site["site"], site["requests"], site["seconds"], site["why"]) for site in sites
         )
 
     def _notes(self) -> tuple[str, ...]:
@@ -192,11 +186,3 @@ class Recorder(Observer):
 
 def _subject(name: str) -> str:
     return f"Crawl of the spider {printable(name)}"
-
-
-def _page_writer() -> Callable[[Path, CrawlReport], int]:
-    try:
-        from scrapy_rep.observers.report.page import write_page
-    except ImportError as error:
-        raise ConfigurationError(f"REP_REPORT needs Jinja2 ({error}): pip install jinja2") from None
-    return write_page

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from scrapy_rep.observers.report.file import (
@@ -19,7 +20,6 @@ from scrapy_rep.observers.report.model import (
     Disagreement,
     News,
     OriginReport,
-    OutageReport,
     RefusedURL,
 )
 from scrapy_rep.observers.report.words import because, plural
@@ -47,10 +47,8 @@ class OriginSeen:
 
     #: Of the room for files, what the file takes.
     takes: int = 0
-    _access: Access = Access.UNREACHABLE
-    _status: int | None = None
-    _details: tuple[tuple[str, str], ...] = ()
-    _outage: OutageReport | None = None
+    #: What the last policy says.
+    _report: OriginReport = field(init=False)
     _file: FetchResult | None = None
     _body_hash: int | None = None
     _digest: str = ""
@@ -72,10 +70,13 @@ class OriginSeen:
     def use(self, policy: Policy, room: int) -> None:
         """*policy* holds from now on. Its file is kept if it takes no more than *room*."""
         last = policy.entry.last
-        self._access = policy.access
-        self._status = last.status
-        self._details = (("URL", printable(last.url)), ("last answer", printable(last.detail)))
-        self._outage = outage_report(policy.entry)
+        self._report = OriginReport(
+            origin=printable(str(policy.origin)),
+            access=policy.access.value,
+            status=last.status,
+            details=(("URL", printable(last.url)), ("last answer", printable(last.detail))),
+            outage=outage_report(policy.entry),
+        )
         file = _file_of(policy)
         if file is None or self._is_last(file):
             return
@@ -129,17 +130,12 @@ class OriginSeen:
         if len(self._disagreements) < MAX_EXAMPLES:
             self._disagreements.append(disagreement)
 
-    def report(self, origin: str, settings: RepSettings) -> OriginReport:
-        """All of it, about *origin*."""
-        file = self._file
-        return OriginReport(
-            origin=origin,
-            access=self._access.value,
-            status=self._status,
-            details=self._details,
-            file=read_file(file, settings, self._lines) if file else None,
-            digest=self._digest if self._access is Access.SUCCESSFUL else "",
-            outage=self._outage,
+    def report(self, settings: RepSettings) -> OriginReport:
+        """All of it."""
+        return replace(
+            self._report,
+            file=read_file(self._file, settings, self._lines) if self._file else None,
+            digest=self._digest if self._has_rules else "",
             decisions=Decisions(self._decided[True], self._decided[False]),
             reasons=tuple(
                 f"{plural(count, 'request')} refused: {why}"
@@ -155,18 +151,20 @@ class OriginSeen:
             notes=tuple(self._notes()),
         )
 
-    def _notes(self) -> list[str]:
-        notes = []
+    @property
+    def _has_rules(self) -> bool:
+        return self._report.access == Access.SUCCESSFUL.value
+
+    def _notes(self) -> Iterator[str]:
         if self._files and self._file is None:
-            notes.append(NO_ROOM)
-        if self._file is not None and self._access is not Access.SUCCESSFUL:
-            notes.append("The robots.txt shown is an earlier one. Its rules are not in use.")
+            yield NO_ROOM
+        if self._file is not None and not self._has_rules:
+            yield "The robots.txt shown is an earlier one. Its rules are not in use."
         if self._files > 1:
-            notes.append(
+            yield (
                 f"The robots.txt has changed: this is version {self._files}. Decisions by earlier "
                 "versions are not counted by line."
             )
-        return notes
 
     def _is_last(self, file: FetchResult) -> bool:
         # The hash of bytes is worked out once, and cannot be aimed at.
