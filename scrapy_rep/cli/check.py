@@ -62,10 +62,8 @@ _EXAMPLES = """\
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "urls", metavar="URL", nargs="+", help="URL to check; - reads URLs from standard input"
-    )
-    common.add_all(parser)
+    common.add(parser, "urls", "--agent", "--file", "--dialect", "--fresh")
+    common.add_json(parser, "csv")
 
 
 def _run(options: argparse.Namespace, settings: BaseSettings) -> int:

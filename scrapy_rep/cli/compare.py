@@ -63,9 +63,7 @@ _EXAMPLES = """\
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "urls", metavar="URL", nargs="+", help="URL to check; - reads URLs from standard input"
-    )
+    common.add(parser, "urls")
     parser.add_argument(
         "--with",
         dest="parsers",
@@ -74,9 +72,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         help=f"other parsers, separated by commas ({', '.join(PARSERS)}, or import paths of "
         "RobotParser classes; %(default)s by default)",
     )
-    common.add_agents(parser)
-    common.add_file(parser)
-    common.add_fresh(parser)
+    common.add(parser, "--agent", "--file", "--fresh")
     common.add_json(parser, "csv")
 
 

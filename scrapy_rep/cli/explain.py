@@ -62,7 +62,8 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--brief", action="store_true", help="show only the lines that matter for this URL"
     )
-    common.add_all(parser)
+    common.add(parser, "--agent", "--file", "--dialect", "--fresh")
+    common.add_json(parser, "csv")
 
 
 def _run(options: argparse.Namespace, settings: BaseSettings) -> int:

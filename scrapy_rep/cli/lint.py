@@ -46,9 +46,9 @@ _EXAMPLES = """\
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("source", metavar="SOURCE", help="URL, file, or - for standard input")
+    common.add(parser, "source")
     parser.add_argument("--all", action="store_true", help="show correct lines, too")
-    common.add_dialect(parser)
+    common.add(parser, "--dialect")
     common.add_json(parser, "csv", "sarif")
 
 

@@ -26,8 +26,7 @@ _EXAMPLES = """\
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("source", metavar="SOURCE", help="URL, file, or - for standard input")
-    common.add_fresh(parser)
+    common.add(parser, "source", "--fresh")
     common.add_json(parser, "csv")
 
 
