@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from scrapy.crawler import Crawler
 
 from scrapy_rep.observers.observer import Fetched, Observer
+from scrapy_rep.rep.caching.cache_entry import StoredResponse
 from scrapy_rep.rep.rules.robotstxt import RobotsTxt
+from scrapy_rep.settings import RepSettings
 from scrapy_rep.signals import robots_changed
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-
-    from scrapy_rep.rep.caching.cache_entry import StoredResponse
-    from scrapy_rep.settings import RepSettings
 
 
 class ChangeSignal(Observer):

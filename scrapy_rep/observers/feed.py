@@ -10,20 +10,16 @@ from contextlib import suppress
 from datetime import datetime, timezone
 from itertools import count
 from pathlib import Path, PurePosixPath
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 from scrapy import Spider, signals
-from scrapy.extensions.feedexport import FileFeedStorage
+from scrapy.crawler import Crawler
+from scrapy.extensions.feedexport import FeedStorageProtocol, FileFeedStorage
 from scrapy.utils.defer import ensure_awaitable
 from scrapy.utils.misc import build_from_crawler
 
 from scrapy_rep.rep.text import printable
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-    from scrapy.extensions.feedexport import FeedStorageProtocol
-
-    from scrapy_rep.settings import FeedSpec
+from scrapy_rep.settings import FeedSpec
 
 logger = logging.getLogger(__name__)
 

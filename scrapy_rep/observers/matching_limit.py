@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from scrapy import Request
+from scrapy.crawler import Crawler
 from scrapy.utils.datatypes import LocalCache
 
 from scrapy_rep.observers.observer import Observer
-from scrapy_rep.rep.rules.verdict import Reason
+from scrapy_rep.rep.parsing.urls import Origin
+from scrapy_rep.rep.policy import Policy
+from scrapy_rep.rep.rules.verdict import Reason, Verdict
 from scrapy_rep.rep.text import printable
-
-if TYPE_CHECKING:
-    from scrapy import Request
-    from scrapy.crawler import Crawler
-
-    from scrapy_rep.rep.parsing.urls import Origin
-    from scrapy_rep.rep.policy import Policy
-    from scrapy_rep.rep.rules.verdict import Verdict
 
 logger = logging.getLogger(__name__)
 

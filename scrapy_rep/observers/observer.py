@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.http import Response
 from scrapy.utils.python import global_object_name
 
+from scrapy_rep.rep.caching.access import FetchResult
+from scrapy_rep.rep.caching.cache_entry import CacheEntry
+from scrapy_rep.rep.dialects import Access
+from scrapy_rep.rep.parsing.urls import Origin
+from scrapy_rep.rep.policy import Policy
+from scrapy_rep.rep.rules.verdict import Verdict
 from scrapy_rep.rep.text import printable
-
-if TYPE_CHECKING:
-    from scrapy import Request
-    from scrapy.crawler import Crawler
-    from scrapy.http import Response
-
-    from scrapy_rep.rep.caching.access import FetchResult
-    from scrapy_rep.rep.caching.cache_entry import CacheEntry
-    from scrapy_rep.rep.dialects import Access
-    from scrapy_rep.rep.parsing.urls import Origin
-    from scrapy_rep.rep.policy import Policy
-    from scrapy_rep.rep.rules.verdict import Verdict
 
 logger = logging.getLogger(__name__)
 

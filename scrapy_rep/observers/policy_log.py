@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+
+from scrapy.crawler import Crawler
 
 from scrapy_rep.observers.stats import count
+from scrapy_rep.rep.caching.access import FetchResult
+from scrapy_rep.rep.caching.cache_entry import CacheEntry
 from scrapy_rep.rep.caching.freshness import retry_at
 from scrapy_rep.rep.dialects import Access, WhenUnreachable
+from scrapy_rep.rep.parsing.urls import Origin
+from scrapy_rep.rep.policy import Policy
 from scrapy_rep.rep.text import printable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from scrapy.crawler import Crawler
-
-    from scrapy_rep.rep.caching.access import FetchResult
-    from scrapy_rep.rep.caching.cache_entry import CacheEntry
-    from scrapy_rep.rep.parsing.urls import Origin
-    from scrapy_rep.rep.policy import Policy
-    from scrapy_rep.settings import RepSettings
+from scrapy_rep.settings import RepSettings
 
 logger = logging.getLogger(__name__)
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
+from scrapy.crawler import Crawler
 
 #: Links that RobotsLinkFilter dropped.
 DROPPED_LINKS = "robotstxt/dropped_link_count"

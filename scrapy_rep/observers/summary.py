@@ -9,23 +9,18 @@ import logging
 from collections import Counter, OrderedDict
 from collections.abc import Iterator, Sequence
 from operator import itemgetter
-from typing import TYPE_CHECKING
 
-from scrapy import signals
+from scrapy import Request, signals
+from scrapy.crawler import Crawler
 
 from scrapy_rep.observers.observer import Observer
 from scrapy_rep.observers.stats import DROPPED_LINKS, NOT_FOLLOWED, value_of
+from scrapy_rep.rep.caching.access import FetchResult
+from scrapy_rep.rep.dialects import Access
+from scrapy_rep.rep.parsing.urls import Origin
+from scrapy_rep.rep.policy import Policy
+from scrapy_rep.rep.rules.verdict import Reason, Verdict
 from scrapy_rep.rep.text import printable
-
-if TYPE_CHECKING:
-    from scrapy import Request
-    from scrapy.crawler import Crawler
-
-    from scrapy_rep.rep.caching.access import FetchResult
-    from scrapy_rep.rep.dialects import Access
-    from scrapy_rep.rep.parsing.urls import Origin
-    from scrapy_rep.rep.policy import Policy
-    from scrapy_rep.rep.rules.verdict import Reason, Verdict
 
 logger = logging.getLogger(__name__)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from scrapy_rep.observers.report.model import FileReport, LineReport, OutageReport
 from scrapy_rep.rep.caching.access import FetchResult
@@ -14,9 +13,7 @@ from scrapy_rep.rep.lint.findings import Severity
 from scrapy_rep.rep.parsing.lines import split_lines
 from scrapy_rep.rep.rules.robotstxt import RobotsTxt
 from scrapy_rep.rep.text import printable
-
-if TYPE_CHECKING:
-    from scrapy_rep.settings import RepSettings
+from scrapy_rep.settings import RepSettings
 
 #: What all files of a page together may take, as :func:`takes` estimates it.
 ROOM = 64 * 1024 * 1024

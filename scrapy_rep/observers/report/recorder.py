@@ -11,9 +11,9 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from scrapy import Request, signals
+from scrapy.crawler import Crawler
 
 from scrapy_rep.exceptions import ConfigurationError
 from scrapy_rep.observers.observer import Observer
@@ -34,12 +34,8 @@ from scrapy_rep.rep.parsing.urls import Origin, by_host
 from scrapy_rep.rep.policy import Policy
 from scrapy_rep.rep.rules.verdict import Reason, Verdict
 from scrapy_rep.rep.text import printable
+from scrapy_rep.settings import RepSettings
 from scrapy_rep.stores.base import pause
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-
-    from scrapy_rep.settings import RepSettings
 
 logger = logging.getLogger(__name__)
 

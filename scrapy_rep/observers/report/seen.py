@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from scrapy_rep.observers.report.file import (
     MAX_LINES,
@@ -28,10 +27,8 @@ from scrapy_rep.rep.dialects import Access
 from scrapy_rep.rep.policy import Policy
 from scrapy_rep.rep.rules.verdict import Reason, Verdict
 from scrapy_rep.rep.text import printable
+from scrapy_rep.settings import RepSettings
 from scrapy_rep.stores.base import time_of
-
-if TYPE_CHECKING:
-    from scrapy_rep.settings import RepSettings
 
 # These refuse everything, so one sentence is enough for all URLs.
 _OF_ALL_URLS = {Reason.UNREACHABLE, Reason.DISALLOWED, Reason.UNREADABLE}
