@@ -169,9 +169,7 @@ class Session:
 
     def get(self, origin: Origin) -> Robots:
         """The robots.txt of *origin*, by a crawl. Raises as :meth:`crawl`."""
-        ((_, robots),) = self.get_for([origin.robots_url])
-        assert isinstance(robots, Robots)
-        return robots
+        return self.crawl(lambda getter: getter.get(origin))
 
     def crawl(self, work: Callable[[RobotsGetter], Awaitable[_T]]) -> _T:
         """Return what *work* returns, which can get many robots.txt in one crawl.
@@ -209,7 +207,7 @@ class RobotsGetter:
         found: dict[Origin, Robots] = {}
 
         async def get(origin: Origin) -> None:
-            found[origin] = await self._get(origin)
+            found[origin] = await self.get(origin)
             tell(len(found), len(origins))
 
         gets = DeferredList([deferred_from_coro(get(each)) for each in origins], consumeErrors=True)
@@ -219,7 +217,8 @@ class RobotsGetter:
                 outcome.raiseException()
         return [(url, found[o] if isinstance(o, Origin) else o) for url, o in by_url]
 
-    async def _get(self, origin: Origin) -> Robots:
+    async def get(self, origin: Origin) -> Robots:
+        """The robots.txt of *origin*."""
         request = Request(origin.robots_url)
         if self._session.fresh and origin not in self._refreshed:
             self._refreshed.add(origin)

@@ -10,7 +10,6 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
@@ -84,7 +83,7 @@ class Recorder(Observer):
         """Add it to the history of its origin."""
         seen = self._seen(policy)
         if seen is not None:
-            self._use(seen, policy)
+            self._room = seen.use(policy, self._room)
             seen.learn(policy, result, seconds)
 
     def on_decision(
@@ -113,35 +112,31 @@ class Recorder(Observer):
         seen = self._origins.get(policy.origin)
         if seen is None and len(self._origins) < self._settings.max_origins:
             seen = self._origins[policy.origin] = OriginSeen()
-            self._use(seen, policy)
+            self._room = seen.use(policy, self._room)
         return seen
-
-    def _use(self, seen: OriginSeen, policy: Policy) -> None:
-        self._room += seen.takes
-        seen.use(policy, self._room)
-        self._room -= seen.takes
 
     # -- the end -------------------------------------------------------------------
 
     async def _close(self) -> None:
-        spider = self._crawler.spider
-        name = spider.name if spider else ""
+        name = self._crawler.spider.name if self._crawler.spider else ""
+        subject = f"Crawl of the spider {printable(name)}"
         path = self._path.path(name, self._began_at)
+        extra = {"spider": self._crawler.spider}
         try:
             # Before its place is taken by the new one.
-            previous = read_previous(self._path.previous(name), _subject(name))
+            previous = read_previous(self._path.previous(name), subject)
             # As for feeds and stores; that it is missing would show when the crawl is over.
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._write(path, await self._report(name, previous))
+            self._write(path, await self._report(subject, previous))
         except OSError as error:
-            self._log(logging.ERROR, "Cannot write the report %(path)s: %(error)s", path, error)
+            logger.error("Cannot write the report %s: %s", path, error, extra=extra)
         except Exception as error:
-            logger.debug("The report failed", exc_info=True, extra={"spider": spider})
-            self._log(logging.ERROR, "Cannot make the report %(path)s: %(error)r", path, error)
+            logger.debug("The report failed", exc_info=True, extra=extra)
+            logger.error("Cannot make the report %s: %r", path, error, extra=extra)
         else:
-            self._log(logging.INFO, "Wrote the report on robots.txt to %(path)s", path)
+            logger.info("Wrote the report on robots.txt to %s", path, extra=extra)
 
-    async def _report(self, name: str, previous: PreviousReport | None) -> CrawlReport:
+    async def _report(self, subject: str, previous: PreviousReport | None) -> CrawlReport:
         origins = []
         turn_ends = time.monotonic() + _TURN
         for origin in sorted(self._origins, key=by_host):
@@ -153,7 +148,7 @@ class Recorder(Observer):
         assert self._crawler.stats is not None
         slow_sites = self._crawler.stats.get_value("robotstxt/slowest_sites", [])
         return CrawlReport(
-            subject=_subject(name),
+            subject=subject,
             began_at=self._began_at,
             made_at=self._clock(),
             origins=tuple(origins),
@@ -174,11 +169,3 @@ class Recorder(Observer):
             f"{self._unlisted} requests are in the totals only: their origin is not known, or not "
             f"among the first {limit} (REP_MAX_ORIGINS).",
         )
-
-    def _log(self, level: int, message: str, path: Path, error: Exception | None = None) -> None:
-        values = {"path": path, "error": error}
-        logger.log(level, message, values, extra={"spider": self._crawler.spider})
-
-
-def _subject(name: str) -> str:
-    return f"Crawl of the spider {printable(name)}"

@@ -42,10 +42,9 @@ MAX_NEWS = 20
 class OriginSeen:
     """The last policy of an origin without its rules, and what was decided about requests."""
 
-    #: Of the room for files, what the file takes.
-    takes: int = 0
     #: What the last policy says.
     _report: OriginReport = field(init=False)
+    #: The last robots.txt, if there was room for it.
     _file: FetchResult | None = None
     _body_hash: int | None = None
     _digest: str = ""
@@ -64,8 +63,8 @@ class OriginSeen:
     _disagreements: list[Disagreement] = field(default_factory=list)
     _disagreement_count: int = 0
 
-    def use(self, policy: Policy, room: int) -> None:
-        """*policy* holds from now on. Its file is kept if it takes no more than *room*."""
+    def use(self, policy: Policy, room: int) -> int:
+        """*policy* holds from now on. Its file is kept if there is *room*; what is left of that."""
         last = policy.entry.last
         self._report = OriginReport(
             origin=printable(str(policy.origin)),
@@ -76,25 +75,25 @@ class OriginSeen:
         )
         file = _file_of(policy)
         if file is None or self._is_last(file):
-            return
+            return room
         self._body_hash = hash(file.body)
         self._digest = digest(file)
         self._files += 1
         self._lines.clear()
-        fits = takes(file) <= room
-        self._file = file if fits else None
-        self.takes = takes(file) if fits else 0
+        room += takes(self._file) if self._file else 0
+        self._file = file if takes(file) <= room else None
+        return room - takes(file) if self._file else room
 
     def learn(self, policy: Policy, result: FetchResult | None, seconds: float) -> None:
         """*policy* came by a fetch of *seconds*, or, *result* ``None``, from the store."""
-        at, failed = time_of(policy.entry), policy.entry.outage is not None
+        what = printable((result or policy.entry.last).detail)
+        failed = policy.entry.outage is not None
         self._news_count += 1
         if result is None:
-            what = f"{printable(policy.entry.last.detail)} (from the store)"
-            self._news.append(News(at, what, failed=failed))
+            self._news.append(News(time_of(policy.entry), f"{what} (from the store)", None, failed))
         else:
             self._fetch_count += 1
-            self._news.append(News(at, printable(result.detail), seconds, failed))
+            self._news.append(News(time_of(policy.entry), what, seconds, failed))
 
     def count(self, url: str, policy: Policy, verdict: Verdict) -> None:
         """*verdict* on *url* by *policy*."""
