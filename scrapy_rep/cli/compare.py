@@ -7,8 +7,8 @@ import logging
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from functools import cache
+from typing import NamedTuple
 
 from scrapy import Spider
 from scrapy.crawler import Crawler
@@ -165,8 +165,7 @@ def short_name(parser: type[RobotParser]) -> str:
 # -- answers -------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Said:
+class _Said(NamedTuple):
     """The answer of one column, *allowed* or not, and *why* it differs from that of rfc9309.
 
     If there is no answer, *why* says so.
@@ -196,8 +195,7 @@ class _Said:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
+class _Row(NamedTuple):
     """One URL, and the answer of each column."""
 
     url: str
@@ -258,7 +256,7 @@ class _File:
         return {
             name: said
             if said.allowed in same
-            else replace(said, why=self._difference(name, url, said.allowed))
+            else said._replace(why=self._difference(name, url, said.allowed))
             for name, said in answers.items()
         }
 

@@ -6,8 +6,7 @@ import argparse
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from scrapy.settings import BaseSettings
 
@@ -89,8 +88,7 @@ def _run(options: argparse.Namespace, settings: BaseSettings) -> int:
     return FINE if verdict.allowed else WRONG
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
+class _Line(NamedTuple):
     """One line of the file: what became of it as a rule, and what is wrong with it."""
 
     number: int
@@ -110,8 +108,7 @@ class _Line:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class _Explained:
+class _Explained(NamedTuple):
     """A URL, its robots.txt, and an explanation if there is a file to read."""
 
     url: str

@@ -188,7 +188,7 @@ class Table:
         shared = []
         for number, (column, *cells) in enumerate(zip(self._columns, *rows, strict=True)):
             if column.shared and column.cut is Cut.MIDDLE:
-                self._origin = common_origin(cells)
+                self._origin = _common_origin(cells)
                 shared += [self._origin] if self._origin else []
             elif column.shared and len(set(cells)) == 1:
                 shared.append(f"{column.title} {cells[0]}")
@@ -221,7 +221,7 @@ class Table:
         self._printer.line("  ".join(cells).rstrip())
 
 
-def common_origin(urls: Iterable[str]) -> str:
+def _common_origin(urls: Iterable[str]) -> str:
     """The origin, as it is written, that all of *urls* start with; "" if there is none."""
     origins = {match[0] if (match := _ORIGIN.match(url)) else "" for url in urls}
     return origins.pop() if len(origins) == 1 else ""
