@@ -26,7 +26,7 @@ from scrapy.robotstxt import RobotParser
 
 from benchmarks._corpus import open_archive, paths_to_ask, read_members
 from scrapy_rep.cli import compare
-from scrapy_rep.cli.compare import PARSERS, Answers, short_name
+from scrapy_rep.cli.compare import PARSERS, short_name
 from scrapy_rep.cli.errors import CommandError
 from scrapy_rep.rep.dialects import GOOGLE, RFC9309, Dialect
 from scrapy_rep.rep.rules.differences import Answer, GoogleReading
@@ -178,7 +178,7 @@ def _counts(reader: Reader, asked: Asked, agreed: Sequence[bool]) -> Counter[str
     return counts
 
 
-def _said(answers: Answers | None, url: str, agent: str) -> bool | None:
+def _said(answers: RobotsTxt | RobotParser | None, url: str, agent: str) -> bool | None:
     """The answer; ``None`` where a parser has raised, on the file or on this question."""
     if answers is None:
         return None
@@ -188,7 +188,7 @@ def _said(answers: Answers | None, url: str, agent: str) -> bool | None:
         return None
 
 
-def _read(reader: Reader, body: bytes) -> Answers:
+def _read(reader: Reader, body: bytes) -> RobotsTxt | RobotParser:
     if isinstance(reader, Dialect):
         return RobotsTxt.parse(body, reader)
     return compare.read(reader, body)

@@ -7,8 +7,8 @@ import os
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import islice
+from typing import NamedTuple
 
 from scrapy.settings import BaseSettings
 
@@ -62,88 +62,74 @@ _EXAMPLES = """\
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "urls", metavar="URL", nargs="+", help="URL to check; - reads URLs from standard input"
-    )
-    common.add_all(parser)
+    common.add(parser, "urls", "--agent", "--file", "--dialect", "--fresh")
+    common.add_json(parser, "csv")
 
 
 def _run(options: argparse.Namespace, settings: BaseSettings) -> int:
     session = Session.of(options, settings)
-    urls = _Urls(options)
+    progress = Printer(sys.stderr)
+    portions = _portions(urls_of(options), progress, is_stdin=options.urls == [STDIN])
     write = _writer(options, session)
     exit_code = FINE
 
     def finish(found: Iterable[tuple[str, Robots | Verdict]]) -> None:
         nonlocal exit_code
-        urls.progress.clear()
-        portion = [_Checked.of(url, robots, session) for url, robots in found]
+        progress.clear()
+        portion = [_checked(url, robots, session) for url, robots in found]
         write(portion)
         sys.stdout.flush()
-        exit_code = max(exit_code, *(each.exit_code for each in portion))
+        exit_code = max(exit_code, *map(_exit_code, portion))
 
     async def check(getter: RobotsGetter) -> None:
         def tell(done: int, total: int) -> None:
-            urls.progress.status(f"{done:,} of {total:,} origins", done, total)
+            progress.status(f"{done:,} of {total:,} origins", done, total)
 
-        for portion in urls.portions():
+        for portion in portions:
             finish(await getter.get_for(portion, tell))
 
     if options.file is None:
         session.crawl(check)
     else:
         robots = session.read_file(options.file)
-        for portion in urls.portions():
+        for portion in portions:
             finish((url, robots) for url in portion)
-    urls.progress.clear()
+    progress.clear()
     return exit_code
 
 
-@dataclass(frozen=True, slots=True)
-class _Checked:
+def _portions(urls: Iterator[str], progress: Printer, *, is_stdin: bool) -> Iterator[list[str]]:
+    """*urls*, in lists; how many there were so far is the status of *progress*."""
+    count, size = 0, None
+    if is_stdin:
+        status = os.fstat(sys.stdin.fileno())
+        size = status.st_size if stat.S_ISREG(status.st_mode) else None
+    while portion := list(islice(urls, _PORTION)):
+        yield portion
+        count += len(portion)
+        progress.status(f"{count:,} URLs", sys.stdin.buffer.tell() if size else 0, size)
+
+
+class _Checked(NamedTuple):
     """The result for one URL; *robots* is ``None`` if no robots.txt applies to it."""
 
     url: str
     robots: Robots | None
     verdict: Verdict
 
-    @classmethod
-    def of(cls, url: str, robots: Robots | Verdict, session: Session) -> _Checked:
-        """With *robots* as :meth:`RobotsGetter.get_for` returns it."""
-        if isinstance(robots, Verdict):
-            return cls(url, None, robots)
-        return cls(url, robots, robots.verdict(url, session.agents))
 
-    @property
-    def exit_code(self) -> int:
-        """FAILED if the answer cannot be relied on."""
-        unreachable = self.robots is not None and self.robots.unreachable
-        if unreachable or self.verdict.reason is Reason.INVALID_URL:
-            return FAILED
-        return FINE if self.verdict.allowed else WRONG
+def _checked(url: str, robots: Robots | Verdict, session: Session) -> _Checked:
+    if isinstance(robots, Verdict):
+        return _Checked(url, None, robots)
+    return _Checked(url, robots, robots.verdict(url, session.agents))
 
 
-class _Urls:
-    """The URLs to check, a portion at a time."""
-
-    def __init__(self, options: argparse.Namespace) -> None:
-        self.progress = Printer(sys.stderr)
-        self._count = self._bytes_read = 0
-        self._size = None
-        self._urls = urls_of(options, self._read)
-        if options.urls == [STDIN]:
-            status = os.fstat(sys.stdin.fileno())
-            self._size = status.st_size if stat.S_ISREG(status.st_mode) else None
-
-    def portions(self) -> Iterator[list[str]]:
-        """Lists of URLs, in order."""
-        while portion := list(islice(self._urls, _PORTION)):
-            yield portion
-            self._count += len(portion)
-            self.progress.status(f"{self._count:,} URLs", self._bytes_read, self._size)
-
-    def _read(self, size: int) -> None:
-        self._bytes_read += size
+def _exit_code(each: _Checked) -> int:
+    unreachable = each.robots is not None and each.robots.unreachable
+    if unreachable or each.verdict.reason is Reason.INVALID_URL:
+        # The answer cannot be relied on.
+        return FAILED
+    return FINE if each.verdict.allowed else WRONG
 
 
 # -- output --------------------------------------------------------------------------
@@ -162,24 +148,19 @@ def _writer(options: argparse.Namespace, session: Session) -> Callable[[list[_Ch
     records = Records(options.format, _CSV)
     agents = {"agents": list(session.agents)}
 
-    def write(portion: list[_Checked]) -> None:
-        for each in portion:
-            robots = each.robots.as_json() if each.robots else {}
-            records.write({"url": each.url} | verdict_as_json(each.verdict) | agents | robots)
+    def as_json(each: _Checked) -> dict[str, object]:
+        robots = each.robots.as_json() if each.robots else {}
+        return {"url": each.url} | verdict_as_json(each.verdict) | agents | robots
 
-    return write
+    return lambda portion: records.write(*map(as_json, portion))
 
 
 def _cells(each: _Checked, with_source: bool) -> list[str]:
     verdict, robots = each.verdict, each.robots
-    cells = [
-        answer(verdict.allowed),
-        str(verdict.line or "-"),
-        because(verdict),
-        names(verdict.group),
-    ]
+    line, group = str(verdict.line or "-"), names(verdict.group)
+    cells = [answer(verdict.allowed), line, because(verdict), group]
     if with_source:
-        cells += [robots.source.value, span(robots.age)] if robots else ["-", "-"]
+        cells += [robots.source, span(robots.age)] if robots else ["-", "-"]
     return [*cells, printable(each.url, most=None)]
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import argparse
 import logging
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from functools import cache
-from typing import Protocol
+from typing import NamedTuple
 
 from scrapy import Spider
 from scrapy.crawler import Crawler
@@ -34,8 +33,8 @@ from scrapy_rep.cli.output import (
 )
 from scrapy_rep.cli.sources import Robots, Session, urls_of
 from scrapy_rep.parsers.external import too_costly
-from scrapy_rep.rep.caching.access import FetchResult, access_result
-from scrapy_rep.rep.dialects import DIALECTS, RFC9309, Access, Dialect
+from scrapy_rep.rep.caching.access import access_result
+from scrapy_rep.rep.dialects import DIALECTS, RFC9309, Access
 from scrapy_rep.rep.rules.differences import Differences
 from scrapy_rep.rep.rules.verdict import Reason, Verdict
 from scrapy_rep.rep.text import printable
@@ -64,9 +63,7 @@ _EXAMPLES = """\
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "urls", metavar="URL", nargs="+", help="URL to check; - reads URLs from standard input"
-    )
+    common.add(parser, "urls")
     parser.add_argument(
         "--with",
         dest="parsers",
@@ -75,9 +72,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         help=f"other parsers, separated by commas ({', '.join(PARSERS)}, or import paths of "
         "RobotParser classes; %(default)s by default)",
     )
-    common.add_agents(parser)
-    common.add_file(parser)
-    common.add_fresh(parser)
+    common.add(parser, "--agent", "--file", "--fresh")
     common.add_json(parser, "csv")
 
 
@@ -90,11 +85,13 @@ def _run(options: argparse.Namespace, settings: BaseSettings) -> int:
     if options.format == "json":
         write_json({"agents": list(session.agents), "urls": [row.as_json() for row in rows]})
     elif options.format == "csv":
-        records = Records("csv", ("url", "agree", "name", *_ANSWER_FIELDS))
-        for row in rows:
-            for name, said in row.said.items():
-                common_fields = {"url": row.url, "agree": row.agree, "name": name}
-                records.write(common_fields | said.as_json())
+        Records("csv", ("url", "agree", "name", *_ANSWER_FIELDS)).write(
+            *(
+                {"url": row.url, "agree": row.agree, "name": name} | said.as_json()
+                for row in rows
+                for name, said in row.said.items()
+            )
+        )
     elif rows:
         columns = [*DIALECTS, *map(short_name, parsers)]
         _show(rows, columns, Printer(sys.stdout), session)
@@ -115,13 +112,6 @@ def _silence() -> Iterator[None]:
 
 
 # -- parsers -------------------------------------------------------------------------
-
-
-class Answers(Protocol):
-    """A parser that has read a file."""
-
-    def allowed(self, url: str, user_agent: str, /) -> object:
-        """Whether *user_agent* may access *url*."""
 
 
 def _parsers(names: str) -> list[type[RobotParser]]:
@@ -155,10 +145,9 @@ def find_parser(name: str) -> type[RobotParser]:
     return parser
 
 
-def read(parser: type[RobotParser], body: bytes) -> Answers:
+def read(parser: type[RobotParser], body: bytes) -> RobotParser:
     """*body*, read by *parser*. Raises whatever the parser raises."""
-    instance: RobotParser = build_from_crawler(parser, _crawler(), body)
-    return instance
+    return build_from_crawler(parser, _crawler(), body)
 
 
 @cache
@@ -176,23 +165,16 @@ def short_name(parser: type[RobotParser]) -> str:
 # -- answers -------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Said:
-    """The answer of one column: *allowed* or not, or in *error* why there is none.
+class _Said(NamedTuple):
+    """The answer of one column, *allowed* or not, and *why* it differs from that of rfc9309.
 
-    *difference* is why it differs from the answer of rfc9309.
+    If there is no answer, *why* says so.
     """
 
     allowed: bool | None
     line: int = 0
     reason: str = ""
-    difference: str = ""
-    error: str = ""
-
-    @property
-    def why(self) -> str:
-        """Why it differs, or why there is no answer."""
-        return self.difference or self.error
+    why: str = ""
 
     @property
     def cell(self) -> str:
@@ -203,17 +185,17 @@ class _Said:
 
     def as_json(self) -> dict[str, object]:
         """All of it."""
+        why = self.why or None
         return {
             "allowed": self.allowed,
             "line": self.line or None,
             "reason": self.reason or None,
-            "class": self.difference or None,
-            "error": self.error or None,
+            "class": None if self.allowed is None else why,
+            "error": why if self.allowed is None else None,
         }
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
+class _Row(NamedTuple):
     """One URL, and the answer of each column."""
 
     url: str
@@ -236,28 +218,26 @@ class _Row:
         return {"url": self.url, "agree": self.agree, "answers": answers}
 
 
-class _Files:
+class _File:
     """One robots.txt, as all dialects and parsers read it."""
 
     def __init__(
         self, robots: Robots, session: Session, parsers: Sequence[type[RobotParser]]
     ) -> None:
         self._agents = session.agents
-        result = _result(robots)
-        # As far as a crawl reads it.
-        self._body = session.parse(result.body, cut=result.cut).body
-        overrides = session.settings.status_overrides
+        result, overrides = robots.result, session.settings.status_overrides
         self._access = {
             name: access_result(result, dialect, overrides) for name, dialect in DIALECTS.items()
         }
         self._dialects = {
-            name: session.parse(result.body, cut=result.cut, dialect=dialect)
-            for name, dialect in DIALECTS.items()
+            name: session.parse(result, dialect) for name, dialect in DIALECTS.items()
         }
-        self._answers = {short_name(parser): self._read(parser) for parser in parsers}
+        # As far as a crawl reads it.
+        self._body = session.parse(result).body
+        self._parsers = {short_name(parser): self._read(parser) for parser in parsers}
         self._differences = Differences(self._body)
 
-    def _read(self, parser: type[RobotParser]) -> Answers | str:
+    def _read(self, parser: type[RobotParser]) -> RobotParser | str:
         """The file as *parser* reads it, or why it does not."""
         if self._access[RFC9309.name] is not Access.SUCCESSFUL:
             return "not asked: there is no file"
@@ -270,56 +250,41 @@ class _Files:
 
     def ask(self, url: str) -> dict[str, _Said]:
         """The answers about *url*."""
-        ours = self._by_dialect(url, RFC9309)
-        said = {RFC9309.name: ours}
-        for dialect in DIALECTS.values():
-            if dialect is not RFC9309:
-                said[dialect.name] = self._explained(url, dialect, ours)
-        for name, answers in self._answers.items():
-            said[name] = self._by_parser(url, answers, ours)
-        return said
+        answers = {name: self._by_dialect(url, name) for name in DIALECTS}
+        answers |= {name: self._by_parser(url, parser) for name, parser in self._parsers.items()}
+        same = (None, answers[RFC9309.name].allowed)
+        return {
+            name: said
+            if said.allowed in same
+            else said._replace(why=self._difference(name, url, said.allowed))
+            for name, said in answers.items()
+        }
 
-    def _by_dialect(self, url: str, dialect: Dialect) -> _Said:
-        access = self._access[dialect.name]
+    def _by_dialect(self, url: str, name: str) -> _Said:
+        access = self._access[name]
         if access is not Access.SUCCESSFUL:
             return _Said(access is Access.UNAVAILABLE, reason=access.value)
-        verdict = self._dialects[dialect.name].verdict(url, self._agents)
+        verdict = self._dialects[name].verdict(url, self._agents)
         return _Said(verdict.allowed, verdict.line, verdict.reason.value)
 
-    def _explained(self, url: str, dialect: Dialect, ours: _Said) -> _Said:
-        said = self._by_dialect(url, dialect)
-        if said.allowed is ours.allowed:
-            return said
-        if self._access[dialect.name] is not self._access[RFC9309.name]:
-            return replace(said, difference="what the answer to the request means")
-        points = self._differences.from_dialect(url, self._agents, dialect)
-        return replace(said, difference=_in_words(points))
-
-    def _by_parser(self, url: str, answers: Answers | str, ours: _Said) -> _Said:
-        if isinstance(answers, str):
-            return _Said(None, error=answers)
+    def _by_parser(self, url: str, parser: RobotParser | str) -> _Said:
+        if isinstance(parser, str):
+            return _Said(None, why=parser)
         try:
-            allowed = bool(answers.allowed(url, self._agents[0] if self._agents else "*"))
+            return _Said(bool(parser.allowed(url, self._agents[0] if self._agents else "*")))
         except Exception as error:
-            return _Said(None, error=_raised(error))
-        if allowed is ours.allowed:
-            return _Said(allowed)
-        points = self._differences.of_answer(url, self._agents, allowed)
-        return _Said(allowed, difference=_in_words(points))
+            return _Said(None, why=_raised(error))
 
-
-def _in_words(points: Iterable[str]) -> str:
-    """*points*, which are reStructuredText."""
-    return "; ".join(points).replace("``", "") or "unknown"
-
-
-def _result(robots: Robots) -> FetchResult:
-    """The response that a crawl uses, or the failure."""
-    if robots.policy is None:
-        return FetchResult(robots.name, 200, robots.file.body if robots.file else b"")
-    last = robots.policy.copy or robots.policy.entry.outage
-    assert last is not None
-    return last.result
+    def _difference(self, name: str, url: str, allowed: bool | None) -> str:
+        """Why the column *name* differs from rfc9309."""
+        if name not in DIALECTS:
+            points = self._differences.of_answer(url, self._agents, bool(allowed))
+        elif self._access[name] is not self._access[RFC9309.name]:
+            return "what the answer to the request means"
+        else:
+            points = self._differences.from_dialect(url, self._agents, DIALECTS[name])
+        # They are reStructuredText.
+        return "; ".join(points).replace("``", "") or "unknown"
 
 
 def _raised(error: Exception) -> str:
@@ -327,20 +292,20 @@ def _raised(error: Exception) -> str:
 
 
 def _rows(
-    urls: Sequence[str], file: str | None, session: Session, parsers: Sequence[type[RobotParser]]
+    urls: Sequence[str], path: str | None, session: Session, parsers: Sequence[type[RobotParser]]
 ) -> Iterator[_Row]:
     """The answers about each of *urls*."""
-    files: dict[str, _Files] = {}
-    for url, each in session.get_for(urls) if file is None else session.read_for(urls, file):
-        if isinstance(each, Verdict):
-            said = _Said(None, reason=each.reason.value, error=because(each))
-            yield _Row(url, {RFC9309.name: said}, failed=not each.allowed)
+    files: dict[str, _File] = {}
+    for url, robots in session.get_for(urls, path):
+        if isinstance(robots, Verdict):
+            said = _Said(None, reason=robots.reason.value, why=because(robots))
+            yield _Row(url, {RFC9309.name: said}, failed=not robots.allowed)
         else:
-            if each.name not in files:
-                files[each.name] = _Files(each, session, parsers)
-            answers = files[each.name].ask(url)
+            if robots.name not in files:
+                files[robots.name] = _File(robots, session, parsers)
+            answers = files[robots.name].ask(url)
             is_invalid = answers[RFC9309.name].reason == Reason.INVALID_URL.value
-            yield _Row(url, answers, failed=each.unreachable or is_invalid)
+            yield _Row(url, answers, failed=robots.unreachable or is_invalid)
 
 
 # -- text ----------------------------------------------------------------------------

@@ -44,8 +44,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         "--fail-on-change", action="store_true", help="exit with 1 if anything changes"
     )
     parser.add_argument("--text", action="store_true", help="show the lines that differ, too")
-    common.add_agents(parser)
-    common.add_dialect(parser)
+    common.add(parser, "--agent", "--dialect")
     common.add_json(parser)
 
 

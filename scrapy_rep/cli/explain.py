@@ -6,8 +6,7 @@ import argparse
 import sys
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from scrapy.settings import BaseSettings
 
@@ -62,7 +61,8 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--brief", action="store_true", help="show only the lines that matter for this URL"
     )
-    common.add_all(parser)
+    common.add(parser, "--agent", "--file", "--dialect", "--fresh")
+    common.add_json(parser, "csv")
 
 
 def _run(options: argparse.Namespace, settings: BaseSettings) -> int:
@@ -70,23 +70,25 @@ def _run(options: argparse.Namespace, settings: BaseSettings) -> int:
     url = absolute(options.url, file=options.file is not None)
     robots = session.read_file(options.file) if options.file else session.get(origin_of(url))
     explanation = None if robots.file is None else explain(robots.file, url, session.agents)
-    explained = _Explained(url, session, robots, explanation)
+    verdict = robots.verdict(url, session.agents)
+    explained = _Explained(url, session, robots, verdict, explanation)
     if options.format == "json":
         write_json(explained.as_json())
     elif options.format == "csv":
-        records = Records("csv", _CSV)
-        for line in explained.lines():
-            sentences = [finding.sentence for finding in line.findings]
-            records.write(line.as_json() | {"findings": sentences})
+        Records("csv", _CSV).write(
+            *(
+                line.as_json() | {"findings": [finding.sentence for finding in line.findings]}
+                for line in explained.lines()
+            )
+        )
     else:
         _show(explained, Printer(sys.stdout), brief=options.brief)
-    if robots.unreachable or explained.verdict.reason is Reason.INVALID_URL:
+    if robots.unreachable or verdict.reason is Reason.INVALID_URL:
         return FAILED
-    return FINE if explained.verdict.allowed else WRONG
+    return FINE if verdict.allowed else WRONG
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
+class _Line(NamedTuple):
     """One line of the file: what became of it as a rule, and what is wrong with it."""
 
     number: int
@@ -106,19 +108,14 @@ class _Line:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class _Explained:
+class _Explained(NamedTuple):
     """A URL, its robots.txt, and an explanation if there is a file to read."""
 
     url: str
     session: Session
     robots: Robots
+    verdict: Verdict
     explanation: Explanation | None
-
-    @property
-    def verdict(self) -> Verdict:
-        """What applies to a crawl."""
-        return self.robots.verdict(self.url, self.session.agents)
 
     def lines(self) -> Iterator[_Line]:
         """The lines of the file, if there is one."""
@@ -141,7 +138,7 @@ class _Explained:
         return {
             "url": self.url,
             "agents": list(self.session.agents),
-            "dialect": self.session.dialect.name,
+            "dialect": self.session.settings.dialect.name,
             "path": explanation.path if explanation else None,
             **verdict_as_json(self.verdict),
             **self.robots.as_json(),
@@ -155,17 +152,16 @@ class _Explained:
 
 
 def _show(explained: _Explained, printer: Printer, *, brief: bool) -> None:
-    file, verdict, session = explained.robots.file, explained.verdict, explained.session
+    file, verdict, explanation = explained.robots.file, explained.verdict, explained.explanation
     style = Style.GOOD if verdict.allowed else Style.BAD
     answered = printer.styled(answer(verdict.allowed), style)
     printer.line(printer.styled(printable(explained.url, most=None), Style.BOLD))
-    printer.field("answer", f"{answered} to {session.agent_names}")
+    printer.field("answer", f"{answered} to {explained.session.agent_names}")
     printer.field("because", str(verdict))
     printer.field("robots.txt", _where(explained.robots))
-    explanation = explained.explanation
     if explanation is None or file is None:
         return
-    printer.field("dialect", session.dialect.name)
+    printer.field("dialect", file.dialect.name)
     if explanation.path is not None:
         printer.field("compared", printable(explanation.path, most=None))
     if label := _DECIDED_ELSEWHERE.get(verdict.reason):
@@ -178,9 +174,9 @@ def _show(explained: _Explained, printer: Printer, *, brief: bool) -> None:
         for line in explained.lines()
         if not brief or line.about_us or (line.rule and line.rule.matches)
     ]
-    first_match = session.dialect.precedence is Precedence.FIRST
     digits = max((len(str(line.number)) for line in lines), default=0)
     widest = max((len(printable(line.text)) for line in lines), default=0)
+    first_match = file.dialect.precedence is Precedence.FIRST
     for line in lines:
         notes = list(_notes(line, explanation.winner, first_match))
         _write(line, notes, digits, min(widest, _WIDEST_TEXT), printer)
@@ -189,23 +185,23 @@ def _show(explained: _Explained, printer: Printer, *, brief: bool) -> None:
 
 
 def _where(robots: Robots) -> str:
-    name = printable(robots.url)
+    name = printable(robots.result.url)
     if robots.policy is None:
         return name
-    return f"{name}, {robots.policy.detail}, {robots.source.value} ({span(robots.age)} ago)"
+    return f"{name}, {robots.result.detail}, {robots.source} ({span(robots.age)} ago)"
 
 
 def _write(line: _Line, notes: list[str], digits: int, width: int, printer: Printer) -> None:
     rule = line.rule
-    decides = rule is not None and rule.fate is Fate.DECIDES
+    mark, style = " ", None
+    if rule is not None and rule.fate is Fate.DECIDES:
+        mark, style = ">", Style.BAD if rule.rule.refuses else Style.GOOD
+    elif rule is not None and not rule.matches:
+        style = Style.FAINT
     digit = printer.styled(str(line.number).rjust(digits), Style.FAINT)
     first, *others = notes or [""]
-    text = printable(line.text).ljust(width if first else 0)
-    if rule is not None and decides:
-        text = printer.styled(text, Style.BAD if rule.rule.refuses else Style.GOOD)
-    elif rule is not None and not rule.matches:
-        text = printer.styled(text, Style.FAINT)
-    printer.line(f"{'>' if decides else ' '} {digit}  {text}  {first}".rstrip())
+    text = printer.styled(printable(line.text).ljust(width if first else 0), style)
+    printer.line(f"{mark} {digit}  {text}  {first}".rstrip())
     for note in others:
         printer.line(" " * (digits + 4 + width + 2) + note)
 

@@ -57,7 +57,7 @@ _EXAMPLES = """\
 def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("url", metavar="URL", help="a URL of the site, or its host")
     parser.add_argument("--body", action="store_true", help="write only the robots.txt itself")
-    common.add_dialect(parser)
+    common.add(parser, "--dialect")
     common.add_json(parser)
 
 

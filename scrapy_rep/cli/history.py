@@ -45,7 +45,7 @@ _EXAMPLES = """\
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("origin", metavar="URL", help="a URL of the site, or its host")
-    common.add_dialect(parser)
+    common.add(parser, "--dialect")
     common.add_json(parser, "csv")
 
 

@@ -6,8 +6,8 @@ import argparse
 import json
 import sys
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -18,17 +18,11 @@ import scrapy_rep
 from scrapy_rep.cli import options as common
 from scrapy_rep.cli.errors import FINE, WRONG, CommandError
 from scrapy_rep.cli.options import Subcommand
-from scrapy_rep.cli.output import (
-    Printer,
-    Records,
-    Style,
-    finding_as_json,
-    number,
-    write_json,
-)
+from scrapy_rep.cli.output import Printer, Records, Style, finding_as_json, number, write_json
 from scrapy_rep.cli.sources import Session, is_url
 from scrapy_rep.rep.lint.findings import Finding, FindingKind, Severity
 from scrapy_rep.rep.parsing.lines import split_lines
+from scrapy_rep.rep.rules.robotstxt import RobotsTxt
 from scrapy_rep.rep.text import printable
 
 _STYLES = {
@@ -37,7 +31,6 @@ _STYLES = {
     Severity.NOTE: Style.FAINT,
     Severity.OK: Style.GOOD,
 }
-_BAD = (Severity.ERROR, Severity.WARNING)
 
 _DESCRIPTION = """\
 Finds mistakes in a robots.txt: lines that are ignored, rules that match nothing
@@ -53,76 +46,64 @@ _EXAMPLES = """\
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("source", metavar="SOURCE", help="URL, file, or - for standard input")
+    common.add(parser, "source")
     parser.add_argument("--all", action="store_true", help="show correct lines, too")
-    common.add_dialect(parser)
+    common.add(parser, "--dialect")
     common.add_json(parser, "csv", "sarif")
 
 
 def _run(options: argparse.Namespace, settings: BaseSettings) -> int:
-    linted = _read(options.source, Session.of(options, settings))
-    shown = [each for each in linted.findings if options.all or each.severity is not Severity.OK]
+    # The author of a file who has just changed it wants to see the new one.
+    robots = replace(Session.of(options, settings), fresh=True).load(options.source)
+    if robots.file is None:
+        detail = f"({robots.result.detail})"
+        raise CommandError(f"cannot lint {printable(robots.name)}: it is {robots.access} {detail}")
+    name, findings = robots.result.url, robots.file.findings
+    counts = Counter(finding.severity for finding in findings)
+    shown = [each for each in findings if options.all or each.severity is not Severity.OK]
     if options.format == "json":
-        write_json(_as_json(linted, shown))
+        write_json(_as_json(name, robots.file, counts, shown))
     elif options.format == "csv":
         records = Records("csv", ("name", "line", "severity", "kind", "sentence"))
-        for finding in shown:
-            position = {"name": linted.name, "line": finding.line}
-            records.write(position | finding_as_json(finding))
+        records.write(*({"name": name, **finding} for finding in map(_finding_as_json, shown)))
     elif options.format == "sarif":
-        sys.stdout.write(json.dumps(_as_sarif(linted.name, shown), indent=2) + "\n")
+        sys.stdout.write(json.dumps(_as_sarif(name, shown), indent=2) + "\n")
     else:
-        _show(linted, shown, Printer(sys.stdout))
-    return WRONG if any(linted.count(severity) for severity in _BAD) else FINE
-
-
-@dataclass(frozen=True, slots=True)
-class _Linted:
-    """A file and its findings, of all severities."""
-
-    name: str
-    dialect: str
-    lines: int
-    findings: tuple[Finding, ...]
-
-    def count(self, severity: Severity) -> int:
-        """How many findings have *severity*."""
-        return Counter(finding.severity for finding in self.findings)[severity]
-
-
-def _read(source: str, session: Session) -> _Linted:
-    # The author of a file who has just changed it wants to see the new one.
-    robots = replace(session, fresh=True).load(source)
-    if robots.file is None:
-        assert robots.policy is not None
-        raise CommandError(
-            f"cannot lint {printable(robots.name)}: it is {robots.policy.access.value} "
-            f"({robots.policy.detail})"
-        )
-    lines = len(split_lines(robots.file.body, session.dialect))
-    return _Linted(robots.url, session.dialect.name, lines, robots.file.findings)
+        _show(printable(name, most=None), robots.file, counts, shown)
+    return WRONG if counts[Severity.ERROR] or counts[Severity.WARNING] else FINE
 
 
 # -- output --------------------------------------------------------------------------
 
 
-def _show(linted: _Linted, shown: list[Finding], printer: Printer) -> None:
-    name = printable(linted.name, most=None)
+def _line_count(file: RobotsTxt) -> int:
+    return len(split_lines(file.body, file.dialect))
+
+
+def _finding_as_json(finding: Finding) -> dict[str, Any]:
+    return {"line": finding.line} | finding_as_json(finding)
+
+
+def _show(name: str, file: RobotsTxt, counts: Counter[Severity], shown: Iterable[Finding]) -> None:
+    printer = Printer(sys.stdout)
     for finding in shown:
         severity = printer.styled(finding.severity.value, _STYLES[finding.severity])
         kind = printer.styled(f"[{finding.kind.value}]", Style.FAINT)
         printer.line(f"{name}:{finding.line}: {severity}: {finding.sentence} {kind}")
-    counts = [number(linted.count(severity), severity.value) for severity in (*_BAD, Severity.NOTE)]
-    printer.line(f"{', '.join(counts)} in {number(linted.lines, 'line')} ({linted.dialect})")
+    bad = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
+    counted = ", ".join(number(counts[severity], severity.value) for severity in bad)
+    printer.line(f"{counted} in {number(_line_count(file), 'line')} ({file.dialect.name})")
 
 
-def _as_json(linted: _Linted, shown: list[Finding]) -> dict[str, Any]:
+def _as_json(
+    name: str, file: RobotsTxt, counts: Counter[Severity], shown: Iterable[Finding]
+) -> dict[str, Any]:
     return {
-        "name": linted.name,
-        "dialect": linted.dialect,
-        "lines": linted.lines,
-        "findings": [{"line": each.line} | finding_as_json(each) for each in shown],
-        "summary": {severity.value: linted.count(severity) for severity in Severity},
+        "name": name,
+        "dialect": file.dialect.name,
+        "lines": _line_count(file),
+        "findings": [_finding_as_json(finding) for finding in shown],
+        "summary": {severity.value: counts[severity] for severity in Severity},
     }
 
 
@@ -138,15 +119,15 @@ _SARIF = {
     Severity.NOTE: ("note", "Good to know."),
     Severity.OK: ("none", "Correct."),
 }
-_KINDS = {kind: index for index, kind in enumerate(FindingKind)}
+_KINDS = list(FindingKind)
 
 
-def _as_sarif(name: str, findings: Sequence[Finding]) -> dict[str, Any]:
+def _as_sarif(name: str, findings: Iterable[Finding]) -> dict[str, Any]:
     """A log with one run: *findings* in the file or at the URL called *name*."""
     driver = {
         "name": "scrapy-rep",
         "version": scrapy_rep.__version__,
-        "rules": [_sarif_rule(kind) for kind in FindingKind],
+        "rules": [_sarif_rule(kind) for kind in _KINDS],
     }
     location = {"uri": _uri(name)}
     results = [_sarif_result(finding, location) for finding in findings]
@@ -170,7 +151,7 @@ def _sarif_result(finding: Finding, location: dict[str, Any]) -> dict[str, Any]:
     place = {"artifactLocation": artifact, "region": {"startLine": finding.line}}
     return {
         "ruleId": finding.kind.value,
-        "ruleIndex": _KINDS[finding.kind],
+        "ruleIndex": _KINDS.index(finding.kind),
         # The level is "none" for a result of a kind that is not a failure.
         "kind": "pass" if finding.severity is Severity.OK else "fail",
         "level": _SARIF[finding.severity][0],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from scrapy.settings import BaseSettings
 
@@ -49,42 +50,40 @@ class SubcommandGroup:
         return f"<{'|'.join(each.name for each in self.subcommands)}> [options]"
 
 
-def add_agents(parser: argparse.ArgumentParser) -> None:
-    """--agent, which can be given more than once."""
-    parser.add_argument(
-        "--agent",
-        metavar="TOKEN",
-        action="append",
-        default=[],
-        help="product token of the crawler, such as ExampleBot; repeat it for more tokens, most "
+_SHARED: dict[str, dict[str, Any]] = {
+    "urls": {
+        "metavar": "URL",
+        "nargs": "+",
+        "help": "URL to check; - reads URLs from standard input",
+    },
+    "source": {"metavar": "SOURCE", "help": "URL, file, or - for standard input"},
+    "--agent": {
+        "metavar": "TOKEN",
+        "action": "append",
+        "default": [],
+        "help": "product token of the crawler, such as ExampleBot; repeat it for more tokens, most "
         "preferred first (by default, those of a crawl with these settings)",
-    )
+    },
+    "--file": {
+        "metavar": "FILE",
+        "help": "use this robots.txt for all URLs and fetch nothing; - reads standard input",
+    },
+    "--dialect": {
+        "metavar": "NAME",
+        "choices": list(DIALECTS),
+        "help": f"{', '.join(DIALECTS)} (by default, REP_DIALECT)",
+    },
+    "--fresh": {
+        "action": "store_true",
+        "help": "fetch robots.txt even if the store has a fresh copy",
+    },
+}
 
 
-def add_dialect(parser: argparse.ArgumentParser) -> None:
-    """--dialect."""
-    parser.add_argument(
-        "--dialect",
-        metavar="NAME",
-        choices=list(DIALECTS),
-        help=f"{', '.join(DIALECTS)} (by default, REP_DIALECT)",
-    )
-
-
-def add_file(parser: argparse.ArgumentParser) -> None:
-    """--file."""
-    parser.add_argument(
-        "--file",
-        metavar="FILE",
-        help="use this robots.txt for all URLs and fetch nothing; - reads standard input",
-    )
-
-
-def add_fresh(parser: argparse.ArgumentParser) -> None:
-    """--fresh."""
-    parser.add_argument(
-        "--fresh", action="store_true", help="fetch robots.txt even if the store has a fresh copy"
-    )
+def add(parser: argparse.ArgumentParser, *names: str) -> None:
+    """The arguments *names*, which several subcommands have."""
+    for name in names:
+        parser.add_argument(name, **_SHARED[name])
 
 
 def add_json(parser: argparse.ArgumentParser, *more: str) -> None:
@@ -101,12 +100,3 @@ def add_json(parser: argparse.ArgumentParser, *more: str) -> None:
     group.add_argument(
         "--json", action="store_const", const="json", dest="format", help="same as --format json"
     )
-
-
-def add_all(parser: argparse.ArgumentParser) -> None:
-    """The options of the subcommands that ask about URLs."""
-    add_agents(parser)
-    add_file(parser)
-    add_dialect(parser)
-    add_fresh(parser)
-    add_json(parser, "csv")

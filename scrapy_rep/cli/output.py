@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
+from io import TextIOWrapper
 from itertools import chain, repeat
 from typing import Any, NamedTuple, TextIO
 
@@ -37,7 +38,9 @@ class Printer:
 
     def __init__(self, out: TextIO) -> None:
         self._out = out
-        self._encoding = out.encoding or "utf-8"
+        if isinstance(out, TextIOWrapper):
+            # Some terminals and pipes can only show ASCII.
+            out.reconfigure(errors="backslashreplace")
         self._is_terminal = out.isatty()
         # https://no-color.org
         plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
@@ -48,8 +51,6 @@ class Printer:
     @property
     def width(self) -> int | None:
         """Columns of the terminal; ``None`` if this is not one, or it does not say."""
-        if not self._is_terminal:
-            return None
         try:
             return os.get_terminal_size(self._out.fileno()).columns or None
         except (OSError, ValueError):
@@ -58,7 +59,7 @@ class Printer:
     def line(self, text: str = "") -> None:
         """Write *text* and a line end."""
         self.clear()
-        self._out.write(self._encodable(text) + "\n")
+        self._out.write(text + "\n")
         self._out.flush()
 
     def field(self, label: str, text: str, style: Style | None = None, width: int = 10) -> None:
@@ -77,7 +78,6 @@ class Printer:
             self._replace("")
 
     def _replace(self, text: str) -> None:
-        text = self._encodable(text)
         self._out.write("\r" + text.ljust(self._pending) + ("" if text else "\r"))
         self._out.flush()
         self._pending = len(text)
@@ -85,10 +85,6 @@ class Printer:
     def styled(self, text: str, style: Style | None) -> str:
         """*text* in *style*, if the terminal can show it."""
         return f"\x1b[{style.value}m{text}\x1b[0m" if style and self._coloured else text
-
-    def _encodable(self, text: str) -> str:
-        # Some terminals and pipes can only show ASCII.
-        return text.encode(self._encoding, "backslashreplace").decode(self._encoding)
 
 
 def _bar(done: int, total: int, width: int = 24) -> str:
@@ -98,8 +94,7 @@ def _bar(done: int, total: int, width: int = 24) -> str:
     '[############............]  50 %'
     """
     share = min(done / total, 1.0)
-    full = round(share * width)
-    return f"[{'#' * full}{'.' * (width - full)}] {100 * share:3.0f} %"
+    return f"[{'#' * round(share * width):.<{width}}] {100 * share:3.0f} %"
 
 
 # -- tables --------------------------------------------------------------------------
@@ -163,18 +158,17 @@ class Table:
 
     def _begin(self, rows: Sequence[Sequence[str]]) -> None:
         """Decide what is shown how wide, and write the titles."""
-        width = self._printer.width
         titles = [column.title for column in self._columns]
         self._origin = ""
-        natural = self._natural([titles, *rows])
-        self._widths = {n: max(natural[n], column.width) for n, column in enumerate(self._columns)}
+        least = [column.width for column in self._columns]
+        self._widths = dict(enumerate(map(max, self._natural([titles, *rows]), least)))
         # The last column is as wide as each row needs it.
-        underlined = max(len(titles[-1]), self._columns[-1].width)
-        if width is not None and _total(self._widths) > width:
+        underlined = max(len(titles[-1]), least[-1])
+        if self._excess() > 0:
             self._write_shared(rows)
             natural = self._natural([titles, *rows])
             self._widths = {number: natural[number] for number in self._widths}
-            self._fit(rows, width)
+            self._fit(rows)
             underlined = len(titles[-1])
         self._write(titles)
         *widths, _ = self._widths.values()
@@ -182,16 +176,19 @@ class Table:
 
     def _natural(self, rows: Iterable[Sequence[str]]) -> list[int]:
         """How wide each column needs to be."""
-        columns = zip(*rows, strict=True)
-        return [max(len(self._shown(cell)) for cell in cells) for cells in columns]
+        return [max(map(len, map(self._shown, cells))) for cells in zip(*rows, strict=True)]
+
+    def _excess(self) -> int:
+        """How many columns of the terminal are missing."""
+        wide = sum(self._widths.values()) + 2 * (len(self._widths) - 1)
+        return 0 if self._printer.width is None else max(0, wide - self._printer.width)
 
     def _write_shared(self, rows: Sequence[Sequence[str]]) -> None:
         """Write what all *rows* share, and leave it out of them."""
         shared = []
-        for number, column in enumerate(self._columns):
-            cells = [row[number] for row in rows]
+        for number, (column, *cells) in enumerate(zip(self._columns, *rows, strict=True)):
             if column.shared and column.cut is Cut.MIDDLE:
-                self._origin = common_origin(cells)
+                self._origin = _common_origin(cells)
                 shared += [self._origin] if self._origin else []
             elif column.shared and len(set(cells)) == 1:
                 shared.append(f"{column.title} {cells[0]}")
@@ -199,14 +196,13 @@ class Table:
         if shared:
             self._printer.line(f"for all: {', '.join(shared)}")
 
-    def _fit(self, rows: Sequence[Sequence[str]], width: int) -> None:
+    def _fit(self, rows: Sequence[Sequence[str]]) -> None:
         """Make columns narrower, but none so narrow that two different URLs look the same."""
         for cut in (Cut.END, Cut.MIDDLE):
-            for number in self._widths:
-                natural = self._widths[number]
+            for number, natural in self._widths.items():
                 if self._columns[number].cut is not cut or natural <= _LEAST:
                     continue
-                fitted = max(_LEAST, natural - max(0, _total(self._widths) - width))
+                fitted = max(_LEAST, natural - self._excess())
                 cells = {self._shown(row[number]) for row in rows}
                 if cut is Cut.END or len({_cut(cell, fitted, cut) for cell in cells}) == len(cells):
                     self._widths[number] = fitted
@@ -225,11 +221,7 @@ class Table:
         self._printer.line("  ".join(cells).rstrip())
 
 
-def _total(widths: Mapping[int, int]) -> int:
-    return sum(widths.values()) + 2 * (len(widths) - 1)
-
-
-def common_origin(urls: Iterable[str]) -> str:
+def _common_origin(urls: Iterable[str]) -> str:
     """The origin, as it is written, that all of *urls* start with; "" if there is none."""
     origins = {match[0] if (match := _ORIGIN.match(url)) else "" for url in urls}
     return origins.pop() if len(origins) == 1 else ""
@@ -264,12 +256,13 @@ class Records:
         if self._csv is not None:
             self._csv.writerow(fields)
 
-    def write(self, value: Mapping[str, Any]) -> None:
-        """Write one object; in CSV, what it lacks is an empty cell."""
-        if self._csv is None:
-            write_json(value)
-        else:
-            self._csv.writerow([_csv_cell(value.get(field)) for field in self._fields])
+    def write(self, *values: Mapping[str, Any]) -> None:
+        """Write objects; in CSV, what one lacks is an empty cell."""
+        for value in values:
+            if self._csv is None:
+                write_json(value)
+            else:
+                self._csv.writerow([_csv_cell(value.get(field)) for field in self._fields])
 
 
 def _csv_cell(value: Any) -> str:

@@ -39,8 +39,7 @@ _EXAMPLES = """\
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("url", metavar="URL", help="the page")
-    common.add_agents(parser)
-    common.add_dialect(parser)
+    common.add(parser, "--agent", "--dialect")
     common.add_json(parser)
 
 

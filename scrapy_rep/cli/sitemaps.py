@@ -26,23 +26,19 @@ _EXAMPLES = """\
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("source", metavar="SOURCE", help="URL, file, or - for standard input")
-    common.add_fresh(parser)
+    common.add(parser, "source", "--fresh")
     common.add_json(parser, "csv")
 
 
 def _run(options: argparse.Namespace, settings: BaseSettings) -> int:
     robots = Session.of(options, settings).load(options.source)
     if robots.unreachable:
-        detail = robots.policy.detail if robots.policy else ""
-        raise CommandError(f"{robots.name} could not be fetched: {detail}")
+        raise CommandError(f"{robots.name} could not be fetched: {robots.result.detail}")
     sitemaps = robots.file.sitemaps if robots.file else ()
     if options.format == "json":
         write_json({"sitemaps": list(sitemaps)} | robots.as_json())
     elif options.format == "csv":
-        records = Records("csv", ["sitemap"])
-        for sitemap in sitemaps:
-            records.write({"sitemap": sitemap})
+        Records("csv", ["sitemap"]).write(*({"sitemap": sitemap} for sitemap in sitemaps))
     else:
         printer = Printer(sys.stdout)
         for sitemap in sitemaps:

@@ -7,7 +7,6 @@ import re
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
@@ -22,6 +21,7 @@ from twisted.internet.defer import DeferredList
 from scrapy_rep.cli.crawling import with_crawler
 from scrapy_rep.cli.errors import CommandError
 from scrapy_rep.policies.cache import PolicyCache, steady
+from scrapy_rep.rep.caching.access import FetchResult
 from scrapy_rep.rep.decision import verdict_now
 from scrapy_rep.rep.dialects import Access, Dialect
 from scrapy_rep.rep.parsing.agents import Agents
@@ -41,35 +41,23 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:(?!\d+(?:[/?#]|$))")
 _NOT_ASCII = re.compile(rb"[\x80-\xff]")
 
 
-class Source(Enum):
-    """Where a robots.txt comes from."""
-
-    FILE = "file"
-    #: An earlier crawl stored it, and it is still good.
-    STORE = "store"
-    FETCHED = "fetched"
-
-
 @dataclass(frozen=True, slots=True)
 class Robots:
     """One robots.txt as it is *at* a time, in seconds since the epoch.
 
-    *name* is that of the file, or its URL: untrusted text. *file* is its content as
-    scrapy-rep reads it, ``None`` if there is nothing to read. *policy* is what applies to a
-    crawl with *settings*; ``None`` for a file.
+    *name* is that of the file, or its URL: untrusted text. *source* is "file", "fetched", or
+    "store": an earlier crawl stored it, and it is still good. *result* is the response that a
+    crawl uses or the failure, and *file* its content as scrapy-rep reads it, ``None`` if there
+    is nothing to read. *policy* is what applies to a crawl with *settings*; ``None`` for a file.
     """
 
     name: str
-    source: Source
+    source: str
+    result: FetchResult
     file: RobotsTxt | None
-    policy: Policy | None
     settings: RepSettings
-    at: float
-
-    @property
-    def url(self) -> str:
-        """The URL that it came from after redirects; for a file, its name."""
-        return self.name if self.policy is None else self.policy.url
+    policy: Policy | None = None
+    at: float = 0.0
 
     @property
     def age(self) -> float | None:
@@ -77,9 +65,14 @@ class Robots:
         return None if self.policy is None else max(0.0, self.at - self.policy.fetched_at)
 
     @property
+    def access(self) -> str | None:
+        """What a crawl may do; ``None`` for a file."""
+        return self.policy.access.value if self.policy else None
+
+    @property
     def unreachable(self) -> bool:
         """Whether it could not be fetched, and no copy may be used instead."""
-        return self.policy is not None and self.policy.access is Access.UNREACHABLE
+        return self.access == Access.UNREACHABLE.value
 
     def verdict(self, url: str, agents: Agents) -> Verdict:
         """Whether a crawl as *agents* may access *url*, or whether the rules of a file allow it."""
@@ -93,10 +86,10 @@ class Robots:
     def as_json(self) -> dict[str, Any]:
         """Where it comes from."""
         return {
-            "robots_txt": self.url,
-            "source": self.source.value,
+            "robots_txt": self.result.url,
+            "source": self.source,
             "age": None if self.age is None else round(self.age, 3),
-            "access": None if self.policy is None else self.policy.access.value,
+            "access": self.access,
         }
 
 
@@ -126,19 +119,14 @@ class Session:
         return cls(scrapy_settings, settings, agents, named.get("fresh", False))
 
     @property
-    def dialect(self) -> Dialect:
-        """The dialect in which files are read."""
-        return self.settings.dialect
-
-    @property
     def agent_names(self) -> str:
         """The product tokens, for people."""
         return ", ".join(self.agents) or "(no product token)"
 
-    def parse(self, body: bytes, *, cut: bool = False, dialect: Dialect | None = None) -> RobotsTxt:
-        """Parse *body* as far as a crawl reads it; if it was *cut*, without its last line."""
-        limit = min(self.settings.max_size, len(body) - cut)
-        return RobotsTxt.parse(body, dialect or self.dialect, max_size=limit)
+    def parse(self, result: FetchResult, dialect: Dialect | None = None) -> RobotsTxt:
+        """The body of *result* as far as a crawl reads it."""
+        limit = result.size_to_read(self.settings.max_size)
+        return RobotsTxt.parse(result.body, dialect or self.settings.dialect, max_size=limit)
 
     def read_file(self, path: str) -> Robots:
         """The robots.txt in the file at *path*, or from standard input.
@@ -150,15 +138,19 @@ class Session:
         except OSError as error:
             raise CommandError(f"cannot read {path}: {error.strerror}") from None
         name = "standard input" if path == STDIN else path
-        return Robots(name, Source.FILE, self.parse(body), None, self.settings, 0.0)
+        result = FetchResult(name, 200, body)
+        return Robots(name, "file", result, self.parse(result), self.settings)
 
-    def read_for(self, urls: Sequence[str], path: str) -> list[tuple[str, Robots | Verdict]]:
-        """The same for all *urls*; a verdict for those without a robots.txt."""
-        robots, other = self.read_file(path), Verdict(True, Reason.OTHER_SCHEME)
-        return [(url, other if has_other_scheme(url) else robots) for url in urls]
+    def get_for(
+        self, urls: Sequence[str], path: str | None = None
+    ) -> list[tuple[str, Robots | Verdict]]:
+        """As :meth:`RobotsGetter.get_for`, without a crawl where nothing is to be fetched.
 
-    def get_for(self, urls: Sequence[str]) -> list[tuple[str, Robots | Verdict]]:
-        """As :meth:`RobotsGetter.get_for`, without a crawl where nothing is to be fetched."""
+        With *path*, the robots.txt in that file is that of all *urls* that can have one.
+        """
+        if path is not None:
+            robots, other = self.read_file(path), Verdict(True, Reason.OTHER_SCHEME)
+            return [(url, other if has_other_scheme(url) else robots) for url in urls]
         verdicts = [(url, v) for url in urls if isinstance(v := origin_or_verdict(url), Verdict)]
         if len(verdicts) == len(urls):
             return [*verdicts]
@@ -177,9 +169,7 @@ class Session:
 
     def get(self, origin: Origin) -> Robots:
         """The robots.txt of *origin*, by a crawl. Raises as :meth:`crawl`."""
-        ((_, robots),) = self.get_for([origin.robots_url])
-        assert isinstance(robots, Robots)
-        return robots
+        return self.crawl(lambda getter: getter.get(origin))
 
     def crawl(self, work: Callable[[RobotsGetter], Awaitable[_T]]) -> _T:
         """Return what *work* returns, which can get many robots.txt in one crawl.
@@ -217,7 +207,7 @@ class RobotsGetter:
         found: dict[Origin, Robots] = {}
 
         async def get(origin: Origin) -> None:
-            found[origin] = await self._get(origin)
+            found[origin] = await self.get(origin)
             tell(len(found), len(origins))
 
         gets = DeferredList([deferred_from_coro(get(each)) for each in origins], consumeErrors=True)
@@ -227,20 +217,25 @@ class RobotsGetter:
                 outcome.raiseException()
         return [(url, found[o] if isinstance(o, Origin) else o) for url, o in by_url]
 
-    async def _get(self, origin: Origin) -> Robots:
+    async def get(self, origin: Origin) -> Robots:
+        """The robots.txt of *origin*."""
         request = Request(origin.robots_url)
         if self._session.fresh and origin not in self._refreshed:
             self._refreshed.add(origin)
             policy = await self._cache.revalidate(origin, request)
         else:
             policy = await maybe_deferred_to_future(self._cache.get(origin, request))
-        source = Source.FETCHED if policy.fetched_at >= self._started else Source.STORE
-        file = None
-        if policy.access is Access.SUCCESSFUL and policy.copy is not None:
-            result = policy.copy.result
-            file = self._session.parse(result.body, cut=result.cut)
-        settings = self._session.settings
-        return Robots(origin.robots_url, source, file, policy, settings, self._clock())
+        response = policy.copy or policy.entry.outage
+        assert response is not None
+        return Robots(
+            origin.robots_url,
+            "fetched" if policy.fetched_at >= self._started else "store",
+            response.result,
+            self._session.parse(response.result) if policy.access is Access.SUCCESSFUL else None,
+            self._session.settings,
+            policy,
+            self._clock(),
+        )
 
 
 # -- URLs ----------------------------------------------------------------------------
@@ -287,28 +282,23 @@ def is_url(text: str) -> bool:
     return "://" in text
 
 
-def urls_of(
-    options: argparse.Namespace, tell: Callable[[int], None] = lambda size: None
-) -> Iterator[str]:
+def urls_of(options: argparse.Namespace) -> Iterator[str]:
     """The URLs of a command that has URLs and --file; "-" means those of standard input.
 
-    *tell* is called with the size of each line in bytes. Raises :exc:`CommandError`.
+    Raises :exc:`CommandError`.
     """
     from_stdin = STDIN in options.urls
     if from_stdin and (len(options.urls) > 1 or options.file == STDIN):
         raise CommandError("-, standard input, can be the only URL, or the file, but not both")
     whole = partial(absolute, file=options.file is not None)
     # Arguments are looked at before a crawl starts; standard input may be long.
-    return map(whole, lines_of_stdin(tell)) if from_stdin else iter(list(map(whole, options.urls)))
+    return map(whole, lines_of_stdin()) if from_stdin else iter(list(map(whole, options.urls)))
 
 
-def lines_of_stdin(tell: Callable[[int], None] = lambda size: None) -> Iterator[str]:
+def lines_of_stdin() -> Iterator[str]:
     """The lines that are not blank; bytes that are not UTF-8 are percent-encoded."""
-    for line in sys.stdin.buffer:
-        tell(len(line))
-        stripped = line.strip()
-        if stripped:
-            try:
-                yield stripped.decode()
-            except UnicodeDecodeError:
-                yield _NOT_ASCII.sub(lambda m: b"%%%02X" % ord(m.group()), stripped).decode()
+    for line in filter(None, map(bytes.strip, sys.stdin.buffer)):
+        try:
+            yield line.decode()
+        except UnicodeDecodeError:
+            yield _NOT_ASCII.sub(lambda m: b"%%%02X" % ord(m.group()), line).decode()

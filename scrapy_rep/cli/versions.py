@@ -34,6 +34,6 @@ def versions_in_store(session: Session, origin: Origin) -> list[Version]:
         return [] if entry is None else copies_of(entry)
 
     return [
-        Version(number, copy, session.parse(copy.result.body, cut=copy.result.cut))
+        Version(number, copy, session.parse(copy.result))
         for number, copy in enumerate(use_store(session.settings, read) or (), 1)
     ]

@@ -9,12 +9,11 @@ import logging
 import re
 from datetime import datetime, timezone
 from hashlib import sha256
-from itertools import count
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from scrapy_rep.evidence.chain import FIRST, seal, to_json
-from scrapy_rep.observers.feed import Feed, with_parameters
+from scrapy_rep.observers.feed import Feed, new_file, with_parameters
 from scrapy_rep.rep.text import printable
 
 if TYPE_CHECKING:
@@ -84,22 +83,17 @@ class ArchiveFile:
         """Begin a file that nobody else has; whether that is done."""
         try:
             directory = Path(with_parameters(self._directory, spider))
-            directory.mkdir(parents=True, exist_ok=True)
-            self._file = self._new_file(directory, _UNUSUAL.sub("-", spider.name))
+            time = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%SZ")
+            name = f"robots-{_UNUSUAL.sub('-', spider.name)}-{time}"
+
+            def path_of(number: str) -> Path:
+                self._path = directory / f"{name}{number}.warc.gz"
+                return self._path
+
+            self._file = new_file(path_of)
         except Exception as error:
             self._fail(error)
         return self._file is not None
-
-    def _new_file(self, directory: Path, spider_name: str) -> IO[bytes]:
-        time = datetime.now(timezone.utc).strftime("%Y%m%dT%H%M%SZ")
-        for number in count(1):
-            suffix = "" if number == 1 else f"-{number}"
-            self._path = directory / f"robots-{spider_name}-{time}{suffix}.warc.gz"
-            try:
-                return self._path.open("xb")
-            except FileExistsError:
-                continue
-        raise AssertionError
 
     def append(self, records: bytes) -> Region | None:
         """Write *records*; where they are, ``None`` if they could not be written."""

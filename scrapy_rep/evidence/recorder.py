@@ -17,7 +17,7 @@ from scrapy_rep.evidence import lines
 from scrapy_rep.evidence.chain import to_json
 from scrapy_rep.evidence.files import ArchiveFile, AuditLog, Region
 from scrapy_rep.exceptions import ConfigurationError
-from scrapy_rep.observers.observer import Exchange, Observer
+from scrapy_rep.observers.observer import Exchange, Fetched, Observer
 from scrapy_rep.observers.stats import count
 from scrapy_rep.rep.dialects import Access
 from scrapy_rep.settings import DEFAULTS
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_rep.evidence.warc import WarcWriter
-    from scrapy_rep.rep.caching.access import FetchResult
     from scrapy_rep.rep.caching.cache_entry import CacheEntry
     from scrapy_rep.rep.parsing.urls import Origin
     from scrapy_rep.rep.policy import Policy
@@ -196,15 +195,9 @@ class EvidenceRecorder(Observer):
         if self._archive is not None:
             self._exchanges[origin].append(exchange)
 
-    def on_fetch(
-        self,
-        result: FetchResult,
-        access: Access,
-        known: CacheEntry | None,
-        entry: CacheEntry,
-        now: float,
-    ) -> None:
+    def on_fetch(self, fetched: Fetched) -> None:
         """Archive the answers, and write the line about the fetch."""
+        result, access, known, entry, now = fetched
         before = None if known is None else self._line_about(known, now)
         origin = entry.origin
         region = None

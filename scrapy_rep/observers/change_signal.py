@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from scrapy.crawler import Crawler
 
-from scrapy_rep.observers.observer import Observer
+from scrapy_rep.observers.observer import Fetched, Observer
+from scrapy_rep.rep.caching.cache_entry import StoredResponse
 from scrapy_rep.rep.rules.robotstxt import RobotsTxt
+from scrapy_rep.settings import RepSettings
 from scrapy_rep.signals import robots_changed
-from scrapy_rep.stores.history import has_changed
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-
-    from scrapy_rep.rep.caching.access import FetchResult
-    from scrapy_rep.rep.caching.cache_entry import CacheEntry, StoredResponse
-    from scrapy_rep.rep.dialects import Access
-    from scrapy_rep.settings import RepSettings
 
 
 class ChangeSignal(Observer):
@@ -25,28 +18,19 @@ class ChangeSignal(Observer):
         self._crawler = crawler
         self._settings = settings
 
-    def on_fetch(
-        self,
-        result: FetchResult,
-        access: Access,
-        known: CacheEntry | None,
-        entry: CacheEntry,
-        now: float,
-    ) -> None:
-        """Send the signal if *entry* has another file than *known*."""
-        if known is None or known.copy is None or entry.copy is None:
-            return
-        if has_changed(known, entry):
+    def on_fetch(self, fetched: Fetched) -> None:
+        """Send the signal if there is another file now."""
+        old = fetched.known.copy if fetched.known else None
+        new = fetched.entry.copy
+        if old is not None and new is not None and new.differs_from(old):
             self._crawler.signals.send_catch_log(
                 robots_changed,
-                old=self._file(known.copy),
-                new=self._file(entry.copy),
-                origin=entry.origin,
+                old=self._file(old),
+                new=self._file(new),
+                origin=fetched.entry.origin,
             )
 
     def _file(self, copy: StoredResponse) -> RobotsTxt | None:
-        if not copy.is_file:
-            return None
-        result = copy.result
-        limit = result.size_to_read(self._settings.max_size)
-        return RobotsTxt.parse(result.body, self._settings.dialect, max_size=limit)
+        limit = copy.result.size_to_read(self._settings.max_size)
+        body, dialect = copy.result.body, self._settings.dialect
+        return RobotsTxt.parse(body, dialect, max_size=limit) if copy.is_file else None

@@ -5,23 +5,21 @@ from __future__ import annotations
 import json
 import logging
 import re
+from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime, timezone
 from itertools import count
 from pathlib import Path, PurePosixPath
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 from scrapy import Spider, signals
-from scrapy.extensions.feedexport import FileFeedStorage
+from scrapy.crawler import Crawler
+from scrapy.extensions.feedexport import FeedStorageProtocol, FileFeedStorage
 from scrapy.utils.defer import ensure_awaitable
 from scrapy.utils.misc import build_from_crawler
 
 from scrapy_rep.rep.text import printable
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-    from scrapy.extensions.feedexport import FeedStorageProtocol
-
-    from scrapy_rep.settings import FeedSpec
+from scrapy_rep.settings import FeedSpec
 
 logger = logging.getLogger(__name__)
 
@@ -97,18 +95,14 @@ class Feed:
         """Make a file that nobody else has, and the storage for it."""
         extension = PurePosixPath(self._uri).suffix
         start = self._uri.removesuffix(extension)
-        for number in count(1):
-            uri = self._uri if number == 1 else f"{start}-{number}{extension}"
-            storage = self._make_storage(uri)
-            assert isinstance(storage, FileFeedStorage)
-            path = Path(storage.path)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            try:
-                path.open("xb").close()
-            except FileExistsError:
-                continue
-            self._uri, self._storage = uri, storage
-            return
+
+        def path_of(number: str) -> Path:
+            self._uri = f"{start}{number}{extension}"
+            self._storage = self._make_storage(self._uri)
+            assert isinstance(self._storage, FileFeedStorage)
+            return Path(self._storage.path)
+
+        new_file(path_of).close()
 
     def _fail(self, error: Exception) -> None:
         # Not closed: its buffer cannot be written, and it may be stdout.
@@ -136,6 +130,16 @@ class JsonLinesFeed(Feed):
         """One line more."""
         # As JsonLinesItemExporter does it, in a sixth of the time.
         self.write_line(json.dumps(item).encode("ascii"))
+
+
+def new_file(path_of: Callable[[str], Path]) -> IO[bytes]:
+    """A file that nobody else has, opened: the first of *path_of* "", "-2", "-3" and so on."""
+    for number in count(1):
+        path = path_of("" if number == 1 else f"-{number}")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with suppress(FileExistsError):
+            return path.open("xb")
+    raise AssertionError
 
 
 def with_parameters(uri: str, spider: Spider) -> str:

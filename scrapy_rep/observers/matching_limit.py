@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.utils.datatypes import LocalCache
 
 from scrapy_rep.observers.observer import Observer
-from scrapy_rep.rep.rules.verdict import Reason
+from scrapy_rep.rep.parsing.urls import Origin
+from scrapy_rep.rep.policy import Policy
+from scrapy_rep.rep.rules.verdict import Reason, Verdict
 from scrapy_rep.rep.text import printable
-
-if TYPE_CHECKING:
-    from scrapy import Request
-    from scrapy.crawler import Crawler
-
-    from scrapy_rep.rep.parsing.urls import Origin
-    from scrapy_rep.rep.policy import Policy
-    from scrapy_rep.rep.rules.verdict import Verdict
 
 logger = logging.getLogger(__name__)
 
@@ -29,7 +26,7 @@ class MatchingLimit(Observer):
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
-        self._warned: set[Origin] = set()
+        self._warned: LocalCache[Origin, None] = LocalCache(_MAX_ORIGINS)
 
     def on_decision(
         self, request: Request, policy: Policy | None, agents: Sequence[str], verdict: Verdict
@@ -38,9 +35,7 @@ class MatchingLimit(Observer):
         origin = verdict.origin
         if verdict.reason is not Reason.MATCHING_LIMIT or origin is None or origin in self._warned:
             return
-        if len(self._warned) >= _MAX_ORIGINS:
-            self._warned.clear()
-        self._warned.add(origin)
+        self._warned[origin] = None
         logger.warning(
             "Refused %(url)s %(because)s. Other URLs of this origin may be refused for the same "
             'reason, "matching-limit". To see the rules, run: scrapy robots fetch %(origin)s',

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from scrapy import Request
+from scrapy.crawler import Crawler
+from scrapy.http import Response
 from scrapy.utils.python import global_object_name
 
+from scrapy_rep.rep.caching.access import FetchResult
+from scrapy_rep.rep.caching.cache_entry import CacheEntry
+from scrapy_rep.rep.dialects import Access
+from scrapy_rep.rep.parsing.urls import Origin
+from scrapy_rep.rep.policy import Policy
+from scrapy_rep.rep.rules.verdict import Verdict
 from scrapy_rep.rep.text import printable
-
-if TYPE_CHECKING:
-    from scrapy import Request
-    from scrapy.crawler import Crawler
-    from scrapy.http import Response
-
-    from scrapy_rep.rep.caching.access import FetchResult
-    from scrapy_rep.rep.caching.cache_entry import CacheEntry
-    from scrapy_rep.rep.dialects import Access
-    from scrapy_rep.rep.parsing.urls import Origin
-    from scrapy_rep.rep.policy import Policy
-    from scrapy_rep.rep.rules.verdict import Verdict
 
 logger = logging.getLogger(__name__)
 
@@ -38,6 +35,19 @@ class Exchange(NamedTuple):
     is_cut: bool
 
 
+class Fetched(NamedTuple):
+    """A fetch that ended with *result* at time *now*.
+
+    That means *access*, and makes *entry* of *known*.
+    """
+
+    result: FetchResult
+    access: Access
+    known: CacheEntry | None
+    entry: CacheEntry
+    now: float
+
+
 class Observer:
     """Sees the policies and decisions of a crawl. The base class does nothing.
 
@@ -50,41 +60,25 @@ class Observer:
     def on_answer(self, origin: Origin, exchange: Exchange) -> None:
         """A request of a fetch of the robots.txt of *origin* was answered."""
 
-    def on_fetch(
-        self,
-        result: FetchResult,
-        access: Access,
-        known: CacheEntry | None,
-        entry: CacheEntry,
-        now: float,
-    ) -> None:
-        """A fetch ended at time *now* with *result*.
-
-        That means *access*, and makes *entry* of *known*.
-        """
+    def on_fetch(self, fetched: Fetched) -> None:
+        """A fetch of a robots.txt ended."""
 
     def on_policy(self, policy: Policy, result: FetchResult | None, seconds: float) -> None:
-        """Called for each new *policy*.
-
-        It is from a fetch that took *seconds* and ended with *result*, or from the store if
-        *result* is ``None``.
-        """
+        """A new *policy*, from a fetch of *seconds* with *result*; from the store if ``None``."""
 
     def on_decision(
         self, request: Request, policy: Policy | None, agents: Sequence[str], verdict: Verdict
     ) -> None:
-        """Called for each decision: the *verdict* of *policy* about *request* for *agents*.
+        """The *verdict* of *policy* about *request* for *agents*; redirects are separate requests.
 
         If a request is refused before there is a policy, because its URL has no origin or the
-        crawl is stopping, *policy* is ``None`` and *agents* is empty. Redirects and retries are
-        separate requests.
+        crawl is stopping, *policy* is ``None`` and *agents* is empty.
         """
 
     def on_exempt(self, request: Request, why: str) -> None:
-        """Called for a *request* that is admitted without a robots.txt, because of *why*.
+        """A *request* was admitted without a robots.txt. Observers of admitted requests see it.
 
-        *why* is ``dont_obey_robotstxt`` or the value of a :class:`~scrapy_rep.Reason`. Only
-        observers of admitted requests see it.
+        *why* is ``dont_obey_robotstxt`` or the value of a :class:`~scrapy_rep.Reason`.
         """
 
 
@@ -103,16 +97,9 @@ class Observers:
         """Call :meth:`Observer.on_answer` of all observers."""
         self._tell(self._observers, lambda each: each.on_answer(origin, exchange))
 
-    def on_fetch(
-        self,
-        result: FetchResult,
-        access: Access,
-        known: CacheEntry | None,
-        entry: CacheEntry,
-        now: float,
-    ) -> None:
+    def on_fetch(self, fetched: Fetched) -> None:
         """Call :meth:`Observer.on_fetch` of all observers."""
-        self._tell(self._observers, lambda each: each.on_fetch(result, access, known, entry, now))
+        self._tell(self._observers, lambda each: each.on_fetch(fetched))
 
     def on_policy(self, policy: Policy, result: FetchResult | None, seconds: float) -> None:
         """Call :meth:`Observer.on_policy` of all observers."""
@@ -134,18 +121,15 @@ class Observers:
             try:
                 call(observer)
             except Exception as error:
-                self._report(observer, error)
-
-    def _report(self, observer: Observer, error: Exception) -> None:
-        if observer in self._failed:
-            return
-        self._failed.add(observer)
-        logger.error(
-            "%(observer)s failed (%(error)s) and may miss events. The crawl continues.",
-            {
-                "observer": global_object_name(type(observer)),
-                "error": printable(f"{type(error).__name__}: {error}"),
-            },
-            exc_info=error,
-            extra={"spider": self._crawler.spider},
-        )
+                if observer in self._failed:
+                    continue
+                self._failed.add(observer)
+                logger.error(
+                    "%(observer)s failed (%(error)s) and may miss events. The crawl continues.",
+                    {
+                        "observer": global_object_name(type(observer)),
+                        "error": printable(f"{type(error).__name__}: {error}"),
+                    },
+                    exc_info=error,
+                    extra={"spider": self._crawler.spider},
+                )

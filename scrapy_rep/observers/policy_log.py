@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+
+from scrapy.crawler import Crawler
 
 from scrapy_rep.observers.stats import count
+from scrapy_rep.rep.caching.access import FetchResult
+from scrapy_rep.rep.caching.cache_entry import CacheEntry
 from scrapy_rep.rep.caching.freshness import retry_at
 from scrapy_rep.rep.dialects import Access, WhenUnreachable
+from scrapy_rep.rep.parsing.urls import Origin
+from scrapy_rep.rep.policy import Policy
 from scrapy_rep.rep.text import printable
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from scrapy.crawler import Crawler
-
-    from scrapy_rep.rep.caching.access import FetchResult
-    from scrapy_rep.rep.caching.cache_entry import CacheEntry
-    from scrapy_rep.rep.parsing.urls import Origin
-    from scrapy_rep.rep.policy import Policy
-    from scrapy_rep.settings import RepSettings
+from scrapy_rep.settings import RepSettings
 
 logger = logging.getLogger(__name__)
 
@@ -54,7 +50,7 @@ class PolicyLog:
 
         *before* is the cache entry at the start of the fetch.
         """
-        entry = policy.entry
+        entry, was_outage = policy.entry, before is not None and before.outage is not None
         was_confirmed = (
             entry.outage is None and entry.copy is not None and entry.copy.result is not result
         )
@@ -63,22 +59,17 @@ class PolicyLog:
         if not policy.origin.refuses:
             return
         if entry.outage is not None:
-            self._tell_outage(policy, is_new=before is None or before.outage is None)
-        elif before is not None and before.outage is not None:
+            self._log(
+                logging.DEBUG if was_outage else logging.WARNING,
+                "Cannot reach %(url)s (%(detail)s). %(so)s. Will retry on the next request after "
+                "%(delay).0f s.",
+                policy.origin,
+                detail=entry.outage.result.detail,
+                so=self._consequence(policy),
+                delay=retry_at(entry.outage, self._bounds) - entry.outage.last_at,
+            )
+        elif was_outage:
             self._log(logging.INFO, "Reached %(url)s again", policy.origin)
-
-    def _tell_outage(self, policy: Policy, *, is_new: bool) -> None:
-        outage = policy.entry.outage
-        assert outage is not None
-        self._log(
-            logging.WARNING if is_new else logging.DEBUG,
-            "Cannot reach %(url)s (%(detail)s). %(so)s. Will retry on the next request after "
-            "%(delay).0f s.",
-            policy.origin,
-            detail=outage.result.detail,
-            so=self._consequence(policy),
-            delay=retry_at(outage, self._bounds) - outage.last_at,
-        )
 
     def _consequence(self, policy: Policy) -> str:
         """The consequence of an outage for the pages of the origin."""
@@ -98,20 +89,17 @@ class PolicyLog:
                 policy.origin,
                 age=now - policy.fetched_at,
                 detail=policy.detail,
-                so=_REFUSED[policy.when_unreachable],
+                so=self._consequence(policy),
                 left=policy.until - now,
             )
 
     def on_parsed(self, origin: Origin, result: FetchResult) -> None:
         """Called when the body of *result*, the robots.txt of *origin*, was parsed."""
-        if result.cut or len(result.body) > self._settings.max_size:
+        size = self._settings.max_size
+        if result.cut or len(result.body) > size:
             self._count("truncated_count", origin)
-            self._log(
-                logging.INFO,
-                "%(url)s has more than %(size)d bytes. The rest is ignored (REP_MAX_SIZE).",
-                origin,
-                size=self._settings.max_size,
-            )
+            message = "%(url)s has more than %(size)d bytes. The rest is ignored (REP_MAX_SIZE)."
+            self._log(logging.INFO, message, origin, size=size)
         if result.body.lstrip()[:20].lower().startswith(_HTML_STARTS):
             self._count("html_count", origin)
             self._log(
@@ -146,6 +134,5 @@ class PolicyLog:
         **values: object,
     ) -> None:
         values["url"] = printable(about.robots_url)
-        logger.log(
-            level, message, values, exc_info=exc_info, extra={"spider": self._crawler.spider}
-        )
+        extra = {"spider": self._crawler.spider}
+        logger.log(level, message, values, exc_info=exc_info, extra=extra)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
+from scrapy.crawler import Crawler
 
 #: Links that RobotsLinkFilter dropped.
 DROPPED_LINKS = "robotstxt/dropped_link_count"
@@ -41,9 +38,3 @@ def observe_duration(crawler: Crawler, key: str, seconds: float) -> None:
     crawler.stats.set_value(f"{key}/count", number)
     crawler.stats.set_value(f"{key}/mean", mean + (seconds - mean) / number)
     crawler.stats.max_value(f"{key}/max", seconds)
-
-
-def value_of(crawler: Crawler, key: str) -> int:
-    """How often *key* was counted."""
-    assert crawler.stats is not None
-    return int(crawler.stats.get_value(key, 0))

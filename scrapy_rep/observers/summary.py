@@ -9,23 +9,18 @@ import logging
 from collections import Counter, OrderedDict
 from collections.abc import Iterator, Sequence
 from operator import itemgetter
-from typing import TYPE_CHECKING
 
-from scrapy import signals
+from scrapy import Request, signals
+from scrapy.crawler import Crawler
 
 from scrapy_rep.observers.observer import Observer
-from scrapy_rep.observers.stats import DROPPED_LINKS, NOT_FOLLOWED, value_of
+from scrapy_rep.observers.stats import DROPPED_LINKS, NOT_FOLLOWED
+from scrapy_rep.rep.caching.access import FetchResult
+from scrapy_rep.rep.dialects import Access
+from scrapy_rep.rep.parsing.urls import Origin
+from scrapy_rep.rep.policy import Policy
+from scrapy_rep.rep.rules.verdict import Reason, Verdict
 from scrapy_rep.rep.text import printable
-
-if TYPE_CHECKING:
-    from scrapy import Request
-    from scrapy.crawler import Crawler
-
-    from scrapy_rep.rep.caching.access import FetchResult
-    from scrapy_rep.rep.dialects import Access
-    from scrapy_rep.rep.parsing.urls import Origin
-    from scrapy_rep.rep.policy import Policy
-    from scrapy_rep.rep.rules.verdict import Reason, Verdict
 
 logger = logging.getLogger(__name__)
 
@@ -149,13 +144,15 @@ class Summary(Observer):
         )
 
     def _lines(self) -> Iterator[str]:
+        stats = self._crawler.stats
+        assert stats is not None
         outcomes = self._earlier + Counter(self._latest.values())
         about = "about " if self._earlier else ""
         yield f"origins: {about}{_counted(outcomes)}"
         yield f"requests refused: {_counted(self._reasons)}"
-        if dropped := value_of(self._crawler, DROPPED_LINKS):
+        if dropped := stats.get_value(DROPPED_LINKS):
             yield f"links dropped by RobotsLinkFilter: {dropped:,}"
-        if not_followed := value_of(self._crawler, NOT_FOLLOWED):
+        if not_followed := stats.get_value(NOT_FOLLOWED):
             yield f"links not followed (nofollow): {not_followed:,}"
         ranked = self._ranked()[:_TOP]
         if ranked:
@@ -165,8 +162,7 @@ class Summary(Observer):
             text, times = refusals.most_frequent
             by = f": {text}" if times == refusals.count else f", {times:,} of them by {text}"
             yield f"{refusals.count:>8,}  {printable(str(origin))}{by}"
-        assert self._crawler.stats is not None
-        slowest = self._crawler.stats.get_value("robotstxt/slowest_sites", [])
+        slowest = stats.get_value("robotstxt/slowest_sites", [])
         if slowest:
             yield "slowest sites, by the time that requests waited or were under way there:"
         for site in slowest:

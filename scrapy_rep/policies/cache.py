@@ -18,7 +18,7 @@ from twisted.internet.defer import Deferred, fail, succeed
 
 from scrapy_rep.exceptions import CrawlStopping
 from scrapy_rep.holding.concurrency import ConcurrencyLimit
-from scrapy_rep.observers.observer import Observers
+from scrapy_rep.observers.observer import Fetched, Observers
 from scrapy_rep.observers.policy_log import PolicyLog
 from scrapy_rep.observers.stats import count, observe_duration
 from scrapy_rep.policies.fetcher import RobotsTxtFetcher, user_agent_of
@@ -288,7 +288,7 @@ class PolicyCache:
             conditional = bool(validators(known))
             entry = update(known, origin, result, access, now, conditional=conditional)
             entry = remember(known, entry, settings.history)
-            self._observers.on_fetch(result, access, known, entry, now)
+            self._observers.on_fetch(Fetched(result, access, known, entry, now))
             # Evaluated at the time of the response, so the waiting requests may use it.
             policy = await self._reader.read(entry, asking, now) or self._reader.refusing(origin)
         except Exception:

@@ -16,7 +16,7 @@ from scrapy.exceptions import NotConfigured
 from scrapy.utils.defer import deferred_from_coro
 from twisted.internet.defer import Deferred, succeed
 
-from scrapy_rep.observers.feed import JsonLinesFeed
+from scrapy_rep.observers.feed import JsonLinesFeed, new_file
 from scrapy_rep.settings import FeedSpec, RepSettings
 
 
@@ -175,3 +175,14 @@ async def test_a_parameter_that_the_spider_does_not_have(log: pytest.LogCaptureF
     [(level, message)] = messages(log)
     assert level == "ERROR"
     assert "has no attribute 'nothing'" in message
+
+
+def test_a_new_file_is_never_that_of_others(tmp_path: Path) -> None:
+    directory = tmp_path / "made"
+    for _ in range(3):
+        new_file(lambda number: directory / f"log{number}.jsonl").close()
+    assert sorted(path.name for path in directory.iterdir()) == [
+        "log-2.jsonl",
+        "log-3.jsonl",
+        "log.jsonl",
+    ]

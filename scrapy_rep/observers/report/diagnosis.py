@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from heapq import nlargest
 from operator import itemgetter
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from scrapy_rep.observers.report.model import CrawlReport, OriginReport, SlowSite
@@ -31,8 +32,7 @@ _BARS = 48
 _UNREACHABLE = Access.UNREACHABLE.value
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(NamedTuple):
     """Something about *origin*; *numbers* are shown in columns of their own."""
 
     origin: str
@@ -54,8 +54,7 @@ class Concern:
     column: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """Fetches between two times, and how many of these failed."""
 
     at: float
@@ -67,35 +66,27 @@ class Span:
 
 
 def attention(report: CrawlReport) -> list[Concern]:
-    """What needs attention, the most important first."""
-    consequence = WHEN_UNREACHABLE[report.when_unreachable]
+    """What needs attention, the most important first; in each, those that refused most first."""
+
+    def about(text_of: Callable[[OriginReport], str]) -> list[Item]:
+        return [Item(each.origin, text) for each in report.origins if (text := text_of(each))]
+
+    unreachable = f"Unreachable: {WHEN_UNREACHABLE[report.when_unreachable]}"
+    slow = f"Fetching robots.txt took more than {_SLOW_FETCH:g} s"
     concerns = [
-        _concern(
-            report,
-            f"Unreachable: {consequence}",
-            _unreachable,
-            access=_UNREACHABLE,
-        ),
-        _concern(report, "Every request refused", _refuses_all, column="refused"),
-        _concern(report, "Unreachable: the last copy is in use", _outlived),
-        _concern(report, "Errors in robots.txt", _errors, column="errors"),
-        _concern(report, "Another parser disagrees", _disagreements, column="disagreements"),
-        _concern(report, f"Fetching robots.txt took more than {_SLOW_FETCH:g} s", _slow_fetch),
-        _dominating(report),
+        _concern(unreachable, about(_unreachable), access=_UNREACHABLE),
+        _concern("Every request refused", about(_refuses_all), column="refused"),
+        _concern("Unreachable: the last copy is in use", about(_outlived)),
+        _concern("Errors in robots.txt", about(_errors), column="errors"),
+        _concern("Another parser disagrees", about(_disagreements), column="disagreements"),
+        _concern(slow, about(_slow_fetch)),
+        _concern("The delay between requests took most of the crawl", _dominating(report)),
     ]
     return [concern for concern in concerns if concern.count]
 
 
-def _concern(
-    report: CrawlReport,
-    title: str,
-    text_of: Callable[[OriginReport], str],
-    access: str = "",
-    column: str = "",
-) -> Concern:
-    """The origins for which *text_of* says something; those that refused most first."""
-    found = [Item(origin.origin, text) for origin in report.origins if (text := text_of(origin))]
-    return Concern(title, len(found), tuple(found[:MAX_LISTED]), access, column)
+def _concern(title: str, items: list[Item], access: str = "", column: str = "") -> Concern:
+    return Concern(title, len(items), tuple(items[:MAX_LISTED]), access, column)
 
 
 def _unreachable(origin: OriginReport) -> str:
@@ -158,20 +149,18 @@ def _slow_fetch(origin: OriginReport) -> str:
 
 
 def _longest_fetch(origin: OriginReport) -> float:
-    # That a failed one took its time is said of unreachable origins.
-    seconds = (news.seconds or 0.0 for news in origin.news if not news.failed)
-    return max(seconds, default=0.0)
+    # Failed fetches are said to be slow with the unreachable origins.
+    return max((news.seconds or 0.0 for news in origin.news if not news.failed), default=0.0)
 
 
-def _dominating(report: CrawlReport) -> Concern:
+def _dominating(report: CrawlReport) -> list[Item]:
     lasted = report.made_at - (report.began_at or report.made_at)
     least = max(_DOMINATES * lasted, _LEAST_SECONDS)
-    items = tuple(
+    return [
         Item(name, f"{duration(site.seconds)} of {duration(lasted)}; asked for {site.why}")
         for site, name in _slow_sites(report)
         if site.seconds >= least
-    )
-    return Concern("The delay between requests took most of the crawl", len(items), items)
+    ]
 
 
 # -- tables ------------------------------------------------------------------------------
@@ -250,11 +239,8 @@ def changes(report: CrawlReport) -> list[Concern]:
     if report.previous is None:
         return []
     before = report.previous.origins
-    now = {origin.origin for origin in report.origins}
-    known = [
-        (origin, *before[origin.origin]) for origin in report.origins if origin.origin in before
-    ]
-    new = [origin for origin in report.origins if origin.origin not in before]
+    now = {origin.origin: origin for origin in report.origins}
+    known = [(origin, *before[name]) for name, origin in now.items() if name in before]
     kinds = {
         "Access result changed": [
             Item(origin.origin, f"{access}, now {origin.access}")
@@ -264,18 +250,14 @@ def changes(report: CrawlReport) -> list[Concern]:
         "robots.txt changed": [
             Item(origin.origin, "")
             for origin, _, digest in known
-            if digest and origin.digest and digest != origin.digest
+            if digest and origin.digest not in ("", digest)
         ],
-        "New": [Item(origin.origin, origin.access) for origin in new],
+        "New": [Item(name, origin.access) for name, origin in now.items() if name not in before],
         "Not in this report": [
             Item(name, access) for name, (access, _) in before.items() if name not in now
         ],
     }
-    return [
-        Concern(title, len(items), tuple(items[:MAX_LISTED]))
-        for title, items in kinds.items()
-        if items
-    ]
+    return [_concern(title, items) for title, items in kinds.items() if items]
 
 
 def refused_count(origin: OriginReport) -> int:

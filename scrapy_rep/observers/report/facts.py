@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import scrapy
+from scrapy.settings import BaseSettings
 
 from scrapy_rep import __version__
 from scrapy_rep.observers.report.words import plural
 from scrapy_rep.rep.text import printable
-from scrapy_rep.settings import changed
-
-if TYPE_CHECKING:
-    from scrapy.settings import BaseSettings
-
-    from scrapy_rep.settings import RepSettings
+from scrapy_rep.settings import RepSettings, changed
 
 
 def facts(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from scrapy_rep.observers.report.model import FileReport, LineReport, OutageReport
 from scrapy_rep.rep.caching.access import FetchResult
@@ -14,9 +13,7 @@ from scrapy_rep.rep.lint.findings import Severity
 from scrapy_rep.rep.parsing.lines import split_lines
 from scrapy_rep.rep.rules.robotstxt import RobotsTxt
 from scrapy_rep.rep.text import printable
-
-if TYPE_CHECKING:
-    from scrapy_rep.settings import RepSettings
+from scrapy_rep.settings import RepSettings
 
 #: What all files of a page together may take, as :func:`takes` estimates it.
 ROOM = 64 * 1024 * 1024
@@ -60,13 +57,11 @@ def read_file(
     decided = decided or {}
     limit = result.size_to_read(settings.max_size)
     robots = RobotsTxt.parse(result.body, settings.dialect, max_size=limit)
+    findings = [each for each in robots.findings if each.severity is not Severity.OK]
+    severities = Counter(finding.severity for finding in findings)
     found: dict[int, list[tuple[Severity, str]]] = defaultdict(list)
-    severities: Counter[Severity] = Counter()
-    for finding in robots.findings:
-        if finding.severity is not Severity.OK:
-            severities[finding.severity] += 1
-            if finding.line <= MAX_LINES:
-                found[finding.line].append((finding.severity, finding.sentence))
+    for finding in findings:
+        found[finding.line].append((finding.severity, finding.sentence))
     # There may be something to say of a file without lines.
     lines = split_lines(robots.body, settings.dialect) or [b""] * len(found)
     return FileReport(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from scrapy_rep.rep.lint.findings import Severity
 
@@ -39,8 +40,7 @@ class FileReport:
     warnings: int
 
 
-@dataclass(frozen=True, slots=True)
-class RefusedURL:
+class RefusedURL(NamedTuple):
     """A URL that was refused, the line that did it (0 for none), and that rule or why."""
 
     url: str
@@ -48,8 +48,7 @@ class RefusedURL:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class News:
+class News(NamedTuple):
     """A fetch of *seconds*, or, without these, what the store had. It *failed* if the
     robots.txt is unreachable since."""
 
@@ -59,8 +58,7 @@ class News:
     failed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class OutageReport:
+class OutageReport(NamedTuple):
     """Fetches that failed in a row, and why the last one did."""
 
     since: float
@@ -68,8 +66,7 @@ class OutageReport:
     cause: str
 
 
-@dataclass(frozen=True, slots=True)
-class Disagreement:
+class Disagreement(NamedTuple):
     """A URL on which another parser differs: whether it may be accessed, by both.
 
     *line* is that of our deciding rule, 0 for none; *known_class* the class of the
@@ -84,8 +81,7 @@ class Disagreement:
     known_class: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Decisions:
+class Decisions(NamedTuple):
     """How many requests were allowed and refused."""
 
     allowed: int
@@ -107,9 +103,11 @@ class OriginReport:
     """All that there is to show of one origin.
 
     *access* is the value of an :class:`~scrapy_rep.Access`, or :data:`UNKNOWN`.
-    *details* are names and values of what else is known. *reasons* are sentences about
-    why all URLs were refused. There may be more news, disagreements and refused URLs
-    than are here. *notes* are sentences about what is not shown.
+    *details* are names and values of what else is known. *digest* is a hash of the robots.txt
+    whose rules apply, empty if there are none. *standing* is that of the cache entry, and
+    *decisions* are ``None`` where nobody counted. *reasons* are sentences about why all URLs
+    were refused. There may be more news, disagreements and refused URLs than are here.
+    *notes* are sentences about what is not shown.
     """
 
     origin: str
@@ -117,12 +115,9 @@ class OriginReport:
     status: int | None
     details: tuple[tuple[str, str], ...]
     file: FileReport | None = None
-    #: A hash of the bytes of the robots.txt whose rules apply; empty if there are none.
     digest: str = ""
     outage: OutageReport | None = None
-    #: Where the origin stands by the clock; ``None`` if that was not asked.
     standing: str | None = None
-    #: ``None`` where nobody counted.
     decisions: Decisions | None = None
     reasons: tuple[str, ...] = ()
     refused_urls: tuple[RefusedURL, ...] = ()
@@ -135,40 +130,32 @@ class OriginReport:
     notes: tuple[str, ...] = ()
 
 
-#: What the next report compares with: by origin, its access and the digest of its file.
-Snapshot = Mapping[str, tuple[str, str]]
-
-
-@dataclass(frozen=True, slots=True)
-class PreviousReport:
-    """What the report before this one knew."""
+class PreviousReport(NamedTuple):
+    """What the report before this one knew: by origin, its access and the digest of its file."""
 
     made_at: float
-    origins: Snapshot
+    origins: Mapping[str, tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
 class CrawlReport:
     """A whole page. *subject* is the crawl or the store that it is about.
 
-    *decisions* and *refusals*, by the value of the :class:`~scrapy_rep.Reason`, are
-    of all requests of a crawl, those to origins that are not listed as well. *notes*
-    are sentences about what is not shown. *facts* are names and values: agents, settings,
-    versions.
+    Only a crawl has *began_at*, *decisions*, *refusals* by the value of the
+    :class:`~scrapy_rep.Reason`, and *slow_sites*, the slowest first. They are of all its requests,
+    those to origins that are not listed as well. *notes* are sentences about what is not shown.
+    *when_unreachable* is a value of :class:`~scrapy_rep.rep.dialects.WhenUnreachable`.
+    *facts* are names and values: agents, settings, versions.
     """
 
     subject: str
     made_at: float
     origins: tuple[OriginReport, ...]
-    #: ``None`` for a store.
     began_at: float | None = None
     decisions: Decisions | None = None
     refusals: tuple[tuple[str, int], ...] = ()
-    #: The slowest first.
     slow_sites: tuple[SlowSite, ...] = ()
-    #: A value of :class:`~scrapy_rep.rep.dialects.WhenUnreachable`.
     when_unreachable: str = "disallow"
-    #: ``None`` if there is none.
     previous: PreviousReport | None = None
     facts: tuple[tuple[str, str], ...] = ()
     notes: tuple[str, ...] = ()

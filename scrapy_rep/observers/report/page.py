@@ -11,12 +11,12 @@ from __future__ import annotations
 import base64
 import hashlib
 import secrets
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -32,35 +32,19 @@ from scrapy_rep.observers.report.diagnosis import (
     timeline,
     top_rules,
 )
-from scrapy_rep.observers.report.model import (
-    CrawlReport,
-    FileReport,
-    LineReport,
-    News,
-    OriginReport,
-)
+from scrapy_rep.observers.report.model import CrawlReport, LineReport, News, OriginReport
 from scrapy_rep.observers.report.previous import snapshot
 from scrapy_rep.observers.report.words import REASONS, access_meanings, moment
 
 _TEMPLATES = "template"
 
 
-@dataclass(frozen=True, slots=True)
-class _Column:
-    """A column of the table of origins: of texts, or of numbers."""
-
-    name: str
-    kind: str
-    value: Callable[[OriginReport], object]
-
-
-@dataclass(frozen=True, slots=True)
-class _Bar:
+class _Bar(NamedTuple):
     """A bar of a chart; *percent* of the total."""
 
     label: str
     meaning: str
-    count: int
+    number: int
     percent: float
 
 
@@ -102,6 +86,7 @@ def render(report: CrawlReport) -> Iterator[str]:
     report = replace(report, origins=tuple(by_refused))
     style, script = _asset("page.css"), _asset("page.js")
     columns = _columns(report)
+    rows = [[cells[name] for name in columns] for cells in map(_cells, report.origins)]
     stream = (
         _environment()
         .get_template("page.html")
@@ -120,7 +105,7 @@ def render(report: CrawlReport) -> Iterator[str]:
             timeline=timeline(report),
             tables=_tables(report),
             columns=columns,
-            rows=[_row(origin, columns) for origin in report.origins],
+            rows=rows,
             outcomes=_outcomes(report),
             details=_details,
         )
@@ -205,41 +190,36 @@ def _tables(report: CrawlReport) -> list[tuple[str, tuple[str, ...], list[Item]]
 # -- the table ----------------------------------------------------------------------
 
 
-def _columns(report: CrawlReport) -> list[_Column]:
-    """Those for which something is known."""
-    columns = [
-        _Column("origin", "text", lambda origin: origin.origin),
-        _Column("access", "text", lambda origin: origin.access),
-    ]
+def _cells(origin: OriginReport) -> dict[str, object]:
+    """All that the table may show of *origin*, by the name of the column."""
+    decisions, file = origin.decisions, origin.file
+    return {
+        "origin": origin.origin,
+        "access": origin.access,
+        "standing": origin.standing,
+        "status": origin.status,
+        "allowed": decisions and decisions.allowed,
+        "refused": decisions and decisions.refused,
+        "fetches": origin.fetch_count,
+        "lines": file and len(file.lines) + file.lines_left_out,
+        "errors": file and file.errors,
+        "warnings": file and file.warnings,
+        "disagreements": origin.disagreement_count,
+    }
+
+
+def _columns(report: CrawlReport) -> dict[str, str]:
+    """The names of columns for which something is known, and what these are of."""
+    columns = dict.fromkeys(("origin", "access"), "text")
     if any(origin.standing for origin in report.origins):
-        columns.append(_Column("standing", "text", lambda origin: origin.standing))
-    columns.append(_Column("status", "number", lambda origin: origin.status))
+        columns["standing"] = "text"
+    numbers = ["status"]
     if report.decisions is not None:
-        columns += [
-            _Column("allowed", "number", lambda origin: _of(origin.decisions, "allowed")),
-            _Column("refused", "number", lambda origin: _of(origin.decisions, "refused")),
-            _Column("fetches", "number", lambda origin: origin.fetch_count),
-        ]
-    columns += [
-        _Column("lines", "number", lambda origin: _line_count(origin.file)),
-        _Column("errors", "number", lambda origin: _of(origin.file, "errors")),
-        _Column("warnings", "number", lambda origin: _of(origin.file, "warnings")),
-    ]
+        numbers += ["allowed", "refused", "fetches"]
+    numbers += ["lines", "errors", "warnings"]
     if any(origin.disagreement_count for origin in report.origins):
-        columns.append(_Column("disagreements", "number", lambda o: o.disagreement_count))
-    return columns
-
-
-def _row(origin: OriginReport, columns: list[_Column]) -> list[object]:
-    return [column.value(origin) for column in columns]
-
-
-def _of(value: object | None, name: str) -> object:
-    return None if value is None else getattr(value, name)
-
-
-def _line_count(file: FileReport | None) -> int | None:
-    return None if file is None else len(file.lines) + file.lines_left_out
+        numbers.append("disagreements")
+    return columns | dict.fromkeys(numbers, "number")
 
 
 # -- what is shown when an origin is opened ---------------------------------------------
@@ -254,21 +234,11 @@ def _details(origin: OriginReport) -> dict[str, Any]:
         "notes": origin.notes,
         "lines": [_line(line) for line in file.lines] if file else None,
         "more": file.lines_left_out if file else 0,
-        "refused": [(refused.url, refused.line, refused.why) for refused in origin.refused_urls],
+        "refused": origin.refused_urls,
         "refusedCount": origin.refused_url_count,
         "news": [_news(news) for news in origin.news],
         "newsCount": origin.news_count,
-        "disagreements": [
-            (
-                difference.url,
-                difference.parser,
-                difference.ours,
-                difference.theirs,
-                difference.line,
-                difference.known_class,
-            )
-            for difference in origin.disagreements
-        ],
+        "disagreements": origin.disagreements,
         "disagreementCount": origin.disagreement_count,
     }
 

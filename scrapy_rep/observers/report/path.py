@@ -42,17 +42,16 @@ def parse_path(value: object) -> ReportPath:
     >>> parse_path("reports/%(name)s.html").path("books", 0.0).as_posix()
     'reports/books.html'
     """
-    if isinstance(value, os.PathLike):
-        value = os.fspath(value)
-    if not isinstance(value, str) or "\0" in value:
+    template = os.fspath(value) if isinstance(value, os.PathLike) else value
+    if not isinstance(template, str) or "\0" in template:
         raise ValueError(_ACCEPTED)
-    if "://" in value:
+    if "://" in template:
         raise ValueError(f"no URL, the file is written on this machine; {_ACCEPTED}")
-    path = ReportPath(value)
+    path = ReportPath(template)
     try:
-        named = bool(path.path("spider", 0.0).name) and not value.endswith(("/", "\\"))
+        has_name = bool(path.path("spider", 0.0).name) and not template.endswith(("/", "\\"))
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{type(error).__name__}: {error}; {_ACCEPTED}") from None
-    if not named:
+    if not has_name:
         raise ValueError(f"names no file; {_ACCEPTED}")
     return path

@@ -6,10 +6,9 @@ A page ends its first lines with a snapshot, JSON on a line of its own, for the 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from pathlib import Path
 
-from scrapy_rep.observers.report.model import CrawlReport, PreviousReport, Snapshot
+from scrapy_rep.observers.report.model import CrawlReport, PreviousReport
 from scrapy_rep.rep.text import printable
 
 #: How that line begins and ends.
@@ -32,24 +31,16 @@ def read_previous(path: Path | None, subject: str) -> PreviousReport | None:
         return None
     try:
         with path.open(encoding="utf-8") as file:
-            found = json.loads(_snapshot_line(file.readline(_MAX_SIZE) for _ in range(_MAX_LINES)))
+            lines = (file.readline(_MAX_SIZE) for _ in range(_MAX_LINES))
+            line = next((line for line in lines if line.startswith(_BEGIN)), "")
+        found = json.loads(line.strip().removeprefix(_BEGIN).removesuffix(_END))
         if found["subject"] != subject:
             return None
-        return PreviousReport(float(found["made_at"]), _origins(found["origins"]))
+        origins = {
+            printable(origin): (printable(access), printable(digest))
+            for origin, (access, digest) in found["origins"].items()
+        }
+        return PreviousReport(float(found["made_at"]), origins)
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         # There is none, or anything else is in its place.
         return None
-
-
-def _snapshot_line(lines: Iterable[str]) -> str:
-    for line in lines:
-        if line.startswith(_BEGIN):
-            return line.strip().removeprefix(_BEGIN).removesuffix(_END)
-    return ""
-
-
-def _origins(found: dict[str, list[str]]) -> Snapshot:
-    origins = {}
-    for origin, (access, digest) in found.items():
-        origins[printable(origin)] = (printable(access), printable(digest))
-    return origins

@@ -10,10 +10,9 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from scrapy import Request, signals
+from scrapy.crawler import Crawler
 
 from scrapy_rep.exceptions import ConfigurationError
 from scrapy_rep.observers.observer import Observer
@@ -34,12 +33,8 @@ from scrapy_rep.rep.parsing.urls import Origin, by_host
 from scrapy_rep.rep.policy import Policy
 from scrapy_rep.rep.rules.verdict import Reason, Verdict
 from scrapy_rep.rep.text import printable
+from scrapy_rep.settings import RepSettings
 from scrapy_rep.stores.base import pause
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-
-    from scrapy_rep.settings import RepSettings
 
 logger = logging.getLogger(__name__)
 
@@ -53,25 +48,25 @@ class Recorder(Observer):
     """Writes a report to *path*.
 
     *clock* gives seconds since the epoch. Raises
-    :exc:`~scrapy_rep.exceptions.ConfigurationError` where the report's template
-    engine is not installed.
+    :exc:`~scrapy_rep.exceptions.ConfigurationError` if Jinja2 is not installed.
     """
 
     # Lines that allow are counted, too.
     observes_allowed = True
 
     def __init__(
-        self,
-        crawler: Crawler,
-        settings: RepSettings,
-        path: ReportPath,
-        clock: Callable[[], float],
+        self, crawler: Crawler, settings: RepSettings, path: ReportPath, clock: Callable[[], float]
     ) -> None:
+        try:
+            from scrapy_rep.observers.report.page import write_page
+        except ImportError as error:
+            message = f"REP_REPORT needs Jinja2 ({error}): pip install jinja2"
+            raise ConfigurationError(message) from None
+        self._write = write_page
         self._crawler = crawler
         self._settings = settings
         self._path = path
         self._clock = clock
-        self._write = _page_writer()
         self._began_at = clock()
         self._origins: dict[Origin, OriginSeen] = {}
         #: By product tokens, how many requests were made as these.
@@ -85,16 +80,16 @@ class Recorder(Observer):
         crawler.signals.connect(self._close, signals.spider_closed)
 
     def on_policy(self, policy: Policy, result: FetchResult | None, seconds: float) -> None:
-        """A new policy: by a fetch of *seconds*, or, *result* ``None``, from the store."""
+        """Add it to the history of its origin."""
         seen = self._seen(policy)
         if seen is not None:
-            self._use(seen, policy)
+            self._room = seen.use(policy, self._room)
             seen.learn(policy, result, seconds)
 
     def on_decision(
         self, request: Request, policy: Policy | None, agents: Sequence[str], verdict: Verdict
     ) -> None:
-        """The verdict on *request*; *policy* is ``None`` where there is none yet."""
+        """Count it for its origin and for the totals."""
         self._decided[verdict.allowed] += 1
         if not verdict.allowed:
             self._refusals[verdict.reason] += 1
@@ -117,63 +112,53 @@ class Recorder(Observer):
         seen = self._origins.get(policy.origin)
         if seen is None and len(self._origins) < self._settings.max_origins:
             seen = self._origins[policy.origin] = OriginSeen()
-            self._use(seen, policy)
+            self._room = seen.use(policy, self._room)
         return seen
-
-    def _use(self, seen: OriginSeen, policy: Policy) -> None:
-        self._room += seen.takes
-        seen.use(policy, self._room)
-        self._room -= seen.takes
 
     # -- the end -------------------------------------------------------------------
 
     async def _close(self) -> None:
-        spider = self._crawler.spider
-        name = spider.name if spider else ""
+        name = self._crawler.spider.name if self._crawler.spider else ""
+        subject = f"Crawl of the spider {printable(name)}"
         path = self._path.path(name, self._began_at)
+        extra = {"spider": self._crawler.spider}
         try:
             # Before its place is taken by the new one.
-            previous = read_previous(self._path.previous(name), _subject(name))
+            previous = read_previous(self._path.previous(name), subject)
             # As for feeds and stores; that it is missing would show when the crawl is over.
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._write(path, await self._report(name, previous))
+            self._write(path, await self._report(subject, previous))
         except OSError as error:
-            self._log(logging.ERROR, "Cannot write the report %(path)s: %(error)s", path, error)
+            logger.error("Cannot write the report %s: %s", path, error, extra=extra)
         except Exception as error:
-            logger.debug("The report failed", exc_info=True, extra={"spider": spider})
-            self._log(logging.ERROR, "Cannot make the report %(path)s: %(error)r", path, error)
+            logger.debug("The report failed", exc_info=True, extra=extra)
+            logger.error("Cannot make the report %s: %r", path, error, extra=extra)
         else:
-            self._log(logging.INFO, "Wrote the report on robots.txt to %(path)s", path)
+            logger.info("Wrote the report on robots.txt to %s", path, extra=extra)
 
-    async def _report(self, name: str, previous: PreviousReport | None) -> CrawlReport:
+    async def _report(self, subject: str, previous: PreviousReport | None) -> CrawlReport:
         origins = []
         turn_ends = time.monotonic() + _TURN
         for origin in sorted(self._origins, key=by_host):
-            seen = self._origins[origin]
-            origins.append(seen.report(printable(str(origin)), self._settings))
+            origins.append(self._origins[origin].report(self._settings))
             if time.monotonic() > turn_ends:
                 # Other crawls in this process go on.
                 await pause(0)
                 turn_ends = time.monotonic() + _TURN
+        assert self._crawler.stats is not None
+        slow_sites = self._crawler.stats.get_value("robotstxt/slowest_sites", [])
         return CrawlReport(
-            subject=_subject(name),
+            subject=subject,
             began_at=self._began_at,
             made_at=self._clock(),
             origins=tuple(origins),
             decisions=Decisions(self._decided[True], self._decided[False]),
             refusals=tuple((reason.value, n) for reason, n in self._refusals.most_common()),
-            slow_sites=self._slow_sites(),
+            slow_sites=tuple(SlowSite(**site) for site in slow_sites),
             when_unreachable=self._settings.when_unreachable.value,
             previous=previous,
             facts=facts(self._crawler.settings, self._settings, self._agents),
             notes=self._notes(),
-        )
-
-    def _slow_sites(self) -> tuple[SlowSite, ...]:
-        assert self._crawler.stats is not None
-        sites = self._crawler.stats.get_value("robotstxt/slowest_sites", [])
-        return tuple(
-            SlowSite(site["site"], site["requests"], site["seconds"], site["why"]) for site in sites
         )
 
     def _notes(self) -> tuple[str, ...]:
@@ -184,19 +169,3 @@ class Recorder(Observer):
             f"{self._unlisted} requests are in the totals only: their origin is not known, or not "
             f"among the first {limit} (REP_MAX_ORIGINS).",
         )
-
-    def _log(self, level: int, message: str, path: Path, error: Exception | None = None) -> None:
-        values = {"path": path, "error": error}
-        logger.log(level, message, values, extra={"spider": self._crawler.spider})
-
-
-def _subject(name: str) -> str:
-    return f"Crawl of the spider {printable(name)}"
-
-
-def _page_writer() -> Callable[[Path, CrawlReport], int]:
-    try:
-        from scrapy_rep.observers.report.page import write_page
-    except ImportError as error:
-        raise ConfigurationError(f"REP_REPORT needs Jinja2 ({error}): pip install jinja2") from None
-    return write_page

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 
 from scrapy_rep.observers.report.file import (
     MAX_LINES,
@@ -19,7 +19,6 @@ from scrapy_rep.observers.report.model import (
     Disagreement,
     News,
     OriginReport,
-    OutageReport,
     RefusedURL,
 )
 from scrapy_rep.observers.report.words import because, plural
@@ -28,10 +27,8 @@ from scrapy_rep.rep.dialects import Access
 from scrapy_rep.rep.policy import Policy
 from scrapy_rep.rep.rules.verdict import Reason, Verdict
 from scrapy_rep.rep.text import printable
+from scrapy_rep.settings import RepSettings
 from scrapy_rep.stores.base import time_of
-
-if TYPE_CHECKING:
-    from scrapy_rep.settings import RepSettings
 
 # These refuse everything, so one sentence is enough for all URLs.
 _OF_ALL_URLS = {Reason.UNREACHABLE, Reason.DISALLOWED, Reason.UNREADABLE}
@@ -45,12 +42,9 @@ MAX_NEWS = 20
 class OriginSeen:
     """The last policy of an origin without its rules, and what was decided about requests."""
 
-    #: Of the room for files, what the file takes.
-    takes: int = 0
-    _access: Access = Access.UNREACHABLE
-    _status: int | None = None
-    _details: tuple[tuple[str, str], ...] = ()
-    _outage: OutageReport | None = None
+    #: What the last policy says.
+    _report: OriginReport = field(init=False)
+    #: The last robots.txt, if there was room for it.
     _file: FetchResult | None = None
     _body_hash: int | None = None
     _digest: str = ""
@@ -69,34 +63,37 @@ class OriginSeen:
     _disagreements: list[Disagreement] = field(default_factory=list)
     _disagreement_count: int = 0
 
-    def use(self, policy: Policy, room: int) -> None:
-        """*policy* holds from now on. Its file is kept if it takes no more than *room*."""
+    def use(self, policy: Policy, room: int) -> int:
+        """*policy* holds from now on. Its file is kept if there is *room*; what is left of that."""
         last = policy.entry.last
-        self._access = policy.access
-        self._status = last.status
-        self._details = (("URL", printable(last.url)), ("last answer", printable(last.detail)))
-        self._outage = outage_report(policy.entry)
+        self._report = OriginReport(
+            origin=printable(str(policy.origin)),
+            access=policy.access.value,
+            status=last.status,
+            details=(("URL", printable(last.url)), ("last answer", printable(last.detail))),
+            outage=outage_report(policy.entry),
+        )
         file = _file_of(policy)
         if file is None or self._is_last(file):
-            return
+            return room
         self._body_hash = hash(file.body)
         self._digest = digest(file)
         self._files += 1
         self._lines.clear()
-        fits = takes(file) <= room
-        self._file = file if fits else None
-        self.takes = takes(file) if fits else 0
+        room += takes(self._file) if self._file else 0
+        self._file = file if takes(file) <= room else None
+        return room - takes(file) if self._file else room
 
     def learn(self, policy: Policy, result: FetchResult | None, seconds: float) -> None:
         """*policy* came by a fetch of *seconds*, or, *result* ``None``, from the store."""
-        at, failed = time_of(policy.entry), policy.entry.outage is not None
+        what = printable((result or policy.entry.last).detail)
+        failed = policy.entry.outage is not None
         self._news_count += 1
         if result is None:
-            what = f"{printable(policy.entry.last.detail)} (from the store)"
-            self._news.append(News(at, what, failed=failed))
+            self._news.append(News(time_of(policy.entry), f"{what} (from the store)", None, failed))
         else:
             self._fetch_count += 1
-            self._news.append(News(at, printable(result.detail), seconds, failed))
+            self._news.append(News(time_of(policy.entry), what, seconds, failed))
 
     def count(self, url: str, policy: Policy, verdict: Verdict) -> None:
         """*verdict* on *url* by *policy*."""
@@ -129,17 +126,12 @@ class OriginSeen:
         if len(self._disagreements) < MAX_EXAMPLES:
             self._disagreements.append(disagreement)
 
-    def report(self, origin: str, settings: RepSettings) -> OriginReport:
-        """All of it, about *origin*."""
-        file = self._file
-        return OriginReport(
-            origin=origin,
-            access=self._access.value,
-            status=self._status,
-            details=self._details,
-            file=read_file(file, settings, self._lines) if file else None,
-            digest=self._digest if self._access is Access.SUCCESSFUL else "",
-            outage=self._outage,
+    def report(self, settings: RepSettings) -> OriginReport:
+        """All of it."""
+        return replace(
+            self._report,
+            file=read_file(self._file, settings, self._lines) if self._file else None,
+            digest=self._digest if self._has_rules else "",
             decisions=Decisions(self._decided[True], self._decided[False]),
             reasons=tuple(
                 f"{plural(count, 'request')} refused: {why}"
@@ -155,18 +147,20 @@ class OriginSeen:
             notes=tuple(self._notes()),
         )
 
-    def _notes(self) -> list[str]:
-        notes = []
+    @property
+    def _has_rules(self) -> bool:
+        return self._report.access == Access.SUCCESSFUL.value
+
+    def _notes(self) -> Iterator[str]:
         if self._files and self._file is None:
-            notes.append(NO_ROOM)
-        if self._file is not None and self._access is not Access.SUCCESSFUL:
-            notes.append("The robots.txt shown is an earlier one. Its rules are not in use.")
+            yield NO_ROOM
+        if self._file is not None and not self._has_rules:
+            yield "The robots.txt shown is an earlier one. Its rules are not in use."
         if self._files > 1:
-            notes.append(
+            yield (
                 f"The robots.txt has changed: this is version {self._files}. Decisions by earlier "
                 "versions are not counted by line."
             )
-        return notes
 
     def _is_last(self, file: FetchResult) -> bool:
         # The hash of bytes is worked out once, and cannot be aimed at.
