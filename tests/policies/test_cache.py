@@ -21,7 +21,7 @@ from scrapy_rep.exceptions import CrawlStopping
 from scrapy_rep.holding.concurrency import ConcurrencyLimit
 from scrapy_rep.observers.observer import Observer, Observers
 from scrapy_rep.pages.tdmrep import TdmOrigin
-from scrapy_rep.policies.cache import PolicyCache
+from scrapy_rep.policies.cache import PolicyCache, steady
 from scrapy_rep.policies.fetcher import RobotsTxtFetcher
 from scrapy_rep.policies.states import State
 from scrapy_rep.rep.caching.access import Failure, FetchResult
@@ -476,6 +476,17 @@ async def test_an_answer_that_varies_holds_for_the_user_agent_of_the_request(
 # -- time -------------------------------------------------------------------------
 
 
+def test_time_goes_on_when_the_clock_is_set_back() -> None:
+    clock = Clock()
+    now = steady(clock)
+    assert now() >= NOON
+    clock.now += HOUR
+    assert now() == NOON + HOUR
+    clock.now -= DAY
+    assert now() >= NOON
+    assert now() < NOON + HOUR
+
+
 @pytest_twisted.ensureDeferred
 async def test_a_lifetime_counts_from_the_end_of_the_answer() -> None:
     one = Crawl(REP_MAX_AGE=100)
@@ -779,6 +790,13 @@ async def test_nothing_is_revalidated_after_a_stop() -> None:
     assert one.store.calls == []
     assert one.fetches.count == 1
     assert one.state() is State.USABLE
+
+
+@pytest_twisted.ensureDeferred
+async def test_no_lookup_starts_after_the_end() -> None:
+    one = Crawl()
+    await one.close()
+    assert isinstance(one.get()[0].value, CrawlStopping)
 
 
 @pytest.mark.parametrize("step", ["read", "wait"])
