@@ -238,6 +238,9 @@ async def test_nothing_is_released_and_no_time_counts_after_the_answer() -> None
     assert one.seconds_left == 15
     # The handler gives up a second later.
     assert request.meta["download_timeout"] == 16
+    await run(one, lambda request: None)
+    clock.now += 10
+    assert one.seconds_left == 15
 
 
 @pytest.mark.parametrize("method", ["admit", "on_queued"])
