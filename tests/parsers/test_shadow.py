@@ -258,6 +258,16 @@ def test_files_that_were_read_are_kept_within_bounds(monkeypatch: pytest.MonkeyP
     assert len(Scripted.read) == 22
 
 
+def test_a_file_takes_its_room_once_for_each_parser(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shadow, "_ROOM", 1_000)
+    compared = Compared(AllowsAll, RefusesAll)
+    files = [with_rules(BODY + b"#%02d" % number) for number in range(6)]
+    for file in (*files, files[1], files[0]):
+        compared.decide(file, "/yes")
+    # Each costs 91 for each parser: there is room for five.
+    assert len(Scripted.read) == 2 * 7
+
+
 def test_origins_with_the_same_file_share_what_was_read() -> None:
     compared = Compared(AllowsAll)
     for number in range(5):
