@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import logging
 from collections import deque
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -132,6 +133,52 @@ def test_a_request_goes_to_the_front_of_its_slot() -> None:
     assert not engine.slot_is_free("a")
 
 
+def test_wanted_requests_are_taken_out_of_the_queue() -> None:
+    requests = [Request("http://a/", meta={"download_slot": "a"}) for _ in range(4)]
+    slot = SimpleNamespace(
+        queue=deque((request, number) for number, request in enumerate(requests))
+    )
+    engine = Engine(scrapys(slots={"a": slot}))
+    taken = engine.take_queued(requests[0], lambda request: request in requests[1:3])
+    assert taken == [(requests[1], 1), (requests[2], 2)]
+    assert list(slot.queue) == [(requests[0], 0), (requests[3], 3)]
+
+
+@pytest.mark.parametrize(("free", "is_free"), [(0, False), (1, True)])
+def test_a_slot_is_free_if_nothing_is_queued_and_it_may_transfer(free: int, is_free: bool) -> None:
+    slot = SimpleNamespace(queue=deque(), free_transfer_slots=lambda: free)
+    engine = Engine(scrapys(slots={"a": slot}))
+    assert engine.slot_is_free("a") is is_free
+    slot.queue.append((Request("http://a/"), None))
+    assert not engine.slot_is_free("a")
+
+
+@pytest.mark.parametrize(
+    ("running", "closing", "is_closing"),
+    [(True, None, False), (True, object(), True), (False, None, True)],
+)
+def test_a_crawl_is_closing(running: bool, closing: object, is_closing: bool) -> None:
+    crawler = scrapys()
+    crawler.engine.running = running
+    crawler.engine.__dict__["_slot"].closing = closing
+    assert Engine(crawler).is_closing is is_closing
+
+
+def test_a_crawl_is_kept_open_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    later: list[tuple[float, Any, Request]] = []
+    monkeypatch.setattr("scrapy_rep.engine.call_later", lambda *call: later.append(call))
+    crawler = scrapys()
+    inprogress: set[Request] = set()
+    slot = crawler.engine.__dict__["_slot"]
+    slot.add_request, slot.remove_request = inprogress.add, inprogress.remove
+    Engine(crawler).keep_open(0.25)
+    ((delay, remove, request),) = later
+    assert delay == 0.25
+    assert inprogress == {request}
+    remove(request)
+    assert inprogress == set()
+
+
 def test_without_slots_every_request_starts_at_once() -> None:
     request = Request("http://a/", meta={"download_slot": "a"})
     for slots in (None, {}, {"a": object()}):
@@ -183,6 +230,28 @@ def test_a_downloader_that_is_not_scrapys() -> None:
 def test_a_limit_that_cannot_be_changed(pool: int, fetches: int) -> None:
     handler = SimpleNamespace(_pool_size_total=pool)
     assert Engine(crawl_with(Handlers(handler))).widen_pools(200) == fetches
+
+
+def test_the_limit_of_the_handler_for_aiohttp_is_raised() -> None:
+    connector = SimpleNamespace(_limit=16)
+    session = SimpleNamespace(connector=connector)
+    handler = SimpleNamespace(_pool_size_total=16, _session=session)
+    assert Engine(crawl_with(Handlers(handler))).widen_pools(200) == 200
+    assert connector._limit == 216  # noqa: SLF001
+
+
+def test_the_handler_for_httpx_gets_a_client_with_a_higher_limit() -> None:
+    @dataclass
+    class Limits:
+        max_connections: int
+        max_keepalive_connections: int
+
+    handler = SimpleNamespace(
+        _pool_size_total=16, _limits=Limits(16, 8), _default_client=None, _session=None
+    )
+    handler._make_client = lambda: replace(handler._limits)  # noqa: SLF001
+    assert Engine(crawl_with(Handlers(handler))).widen_pools(200) == 200
+    assert handler._default_client == Limits(216, 8)  # noqa: SLF001
 
 
 def test_scrapys_downloader_reports_what_it_sends() -> None:

@@ -41,7 +41,7 @@ _QUEUE_POLL = 0.25
 _HANDLER_GRACE = 1.0
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Download:
     """The download of the robots.txt of *origin*: a request for each hop, one at a time.
 

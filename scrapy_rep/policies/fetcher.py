@@ -83,7 +83,7 @@ class FetchLimiter:
             yield
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class RobotsTxtFetcher:
     """Fetches robots.txt files for one crawl."""
 

@@ -25,7 +25,7 @@ from scrapy_rep.settings import RepSettings
 _ROBOTS_PARSED = getattr(signals, "robots_parsed", None)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class PolicyReader:
     """Reads cache entries in one crawl. A file whose rules are in *memory* is not parsed again."""
 

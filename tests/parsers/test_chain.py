@@ -277,6 +277,38 @@ def test_an_origin_whose_file_no_parser_can_read_is_refused(ours_fails: None) ->
     }
 
 
+def test_the_traceback_in_the_log_has_no_power_over_a_terminal(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    Reading(ROBOTSTXT_PARSER=RaisesWhenReading).reader.read(ORIGIN, fetched(BODY))
+    [record] = [record for record in caplog.records if record.name == "scrapy_rep.parsers.chain"]
+    text = logging.Formatter().format(record)
+    assert "RuntimeError: cannot \\x1b[2J read" in text
+    assert "\x1b" not in text
+
+
+# -- URLs that are sent otherwise -------------------------------------------------------
+
+
+@pytest.mark.parametrize("parser", [None, ProtegoRobotParser])
+def test_a_url_is_refused_if_it_is_sent_as_one_that_is(parser: type[RobotParser] | None) -> None:
+    settings = {} if parser is None else {"ROBOTSTXT_PARSER": parser}
+    rules = Reading(**settings).reader.read(ORIGIN, fetched(b"User-agent: *\nDisallow: /secret$\n"))
+    # Scrapy's default handler drops empty parameters.
+    url = "https://example.com/secret;"
+    assert not rules.allowed(url, "x")
+    verdict = rules.verdict(url, "x")
+    assert (verdict.allowed, verdict.sent_as) == (False, "https://example.com/secret")
+    assert rules.allowed("https://example.com/secret;a", "x")
+    assert rules.verdict("https://example.com/secret;a", "x").sent_as == ""
+    assert rules.verdict("https://example.com/secret", "x").sent_as == ""
+
+
+def test_the_line_that_a_body_is_cut_in_is_not_read() -> None:
+    result = FetchResult(ORIGIN.robots_url, 200, BODY + b"Disallow: /pub", cut=True)
+    assert Reading().reader.read(ORIGIN, result).allowed(PUBLIC, "x")
+
+
 # -- hostile bodies ---------------------------------------------------------------------
 
 

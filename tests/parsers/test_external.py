@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import logging
 
 import pytest
 from protego import Protego
@@ -10,7 +11,7 @@ from scrapy import Spider
 from scrapy.crawler import Crawler
 from scrapy.robotstxt import ProtegoRobotParser, PythonRobotParser, RobotParser
 
-from scrapy_rep.parsers.external import MAX_COST, ExternalRules, too_costly
+from scrapy_rep.parsers.external import MAX_COST, ExternalRules, escape_logs, too_costly
 from scrapy_rep.rep.dialects import GOOGLE, RFC9309
 from scrapy_rep.rep.rules.verdict import Reason
 
@@ -132,3 +133,31 @@ def test_what_protego_keeps_of_a_body_within_the_bound_is_bounded(body: bytes) -
     parsed = Protego.parse(body[:low].decode("utf-8-sig", "ignore"))
     kept = sum(len(rule_set._rules) for rule_set in parsed._user_agents.values())  # noqa: SLF001
     assert kept <= MAX_COST // 15
+
+
+# -- logs ---------------------------------------------------------------------------
+
+
+def test_log_lines_and_tracebacks_have_no_power_over_a_terminal(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    logger = logging.getLogger(f"{__name__}.escaped")
+    of_protego = logging.getLogger("protego.tested")
+    escape_logs(logger)
+    for each in (logger, of_protego):
+        try:
+            raise ValueError("\x1b[2J")
+        except ValueError:
+            each.exception("%s failed", "\x9b")
+    records = caplog.records
+    assert [record.getMessage() for record in records] == ["\\x9b failed"] * 2
+    texts = [logging.Formatter().format(record) for record in records]
+    assert all("ValueError: \\x1b[2J" in text for text in texts)
+    assert all(text.replace("\n", "").isprintable() for text in texts)
+
+
+def test_log_lines_that_are_printable_stay_as_they_are(caplog: pytest.LogCaptureFixture) -> None:
+    logger = logging.getLogger(f"{__name__}.escaped")
+    escape_logs(logger)
+    logger.warning("caf\xe9 %d", 1)
+    assert [(record.msg, record.args) for record in caplog.records] == [("caf\xe9 %d", (1,))]

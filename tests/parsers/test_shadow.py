@@ -7,6 +7,7 @@ import logging
 from collections.abc import Iterator
 from dataclasses import replace
 from io import BytesIO
+from types import SimpleNamespace
 from typing import IO, Any, ClassVar
 
 import pytest
@@ -17,6 +18,7 @@ from scrapy.statscollectors import MemoryStatsCollector
 
 from scrapy_rep import RepRobotParser
 from scrapy_rep.exceptions import ConfigurationError
+from scrapy_rep.observers.report.model import Disagreement
 from scrapy_rep.parsers import shadow
 from scrapy_rep.parsers.external import ExternalRules
 from scrapy_rep.parsers.shadow import ShadowParsers, in_sample
@@ -139,6 +141,35 @@ def test_no_more_than_is_read_by_ours_goes_to_a_parser() -> None:
     assert compared.stats == {"scrapy_rep.parser.RepRobotParser/agree": 1}
 
 
+def test_a_parser_is_asked_about_the_url_that_decided() -> None:
+    compared = Compared(AllowsAll)
+    policy = with_rules(BODY)
+    verdict = replace(policy.verdict(f"{SITE}/no", AGENTS, NOON), sent_as=f"{SITE}/no")
+    compared.comparison.on_decision(Request(f"{SITE}/no;"), policy, AGENTS, verdict)
+    assert Scripted.asked == [(f"{SITE}/no", "ExampleBot")]
+
+
+def test_a_file_that_is_cut_is_another_one() -> None:
+    compared = Compared(AllowsAll)
+    for cut in (False, True):
+        compared.decide(with_rules(BODY + b"Disallow: /x", cut=cut), "/yes")
+    assert Scripted.read == [BODY + b"Disallow: /x", BODY]
+
+
+def test_the_report_gets_each_difference() -> None:
+    compared = Compared(AllowsAll, RefusesAll)
+    policy = with_rules(BODY)
+    reported: list[tuple[Policy, Disagreement]] = []
+    recorder: Any = SimpleNamespace(compared=lambda *arguments: reported.append(arguments))
+    settings = RepSettings.read(compared.crawler.settings)
+    compared.comparison = ShadowParsers(compared.crawler, settings, recorder)
+    compared.decide(policy, "/no", "/yes")
+    assert reported == [
+        (policy, Disagreement(f"{SITE}/no", f"{__name__}.AllowsAll", False, True, 2)),
+        (policy, Disagreement(f"{SITE}/yes", f"{__name__}.RefusesAll", True, False, 0)),
+    ]
+
+
 def test_nothing_is_read_before_a_decision() -> None:
     compared = Compared(AllowsAll)
     compared.comparison.on_policy(with_rules(BODY), None, 0.0)
@@ -175,6 +206,7 @@ def test_a_parser_that_raises_when_asked_is_an_error_each_time_and_logged_once(
         "(RuntimeError: cannot \\x1b[2J answer). Its verdicts on this origin are not compared."
     )
     assert "https://other/robots.txt" in second.getMessage()
+    assert "\x1b" not in logging.Formatter().format(first)
 
 
 def test_a_parser_that_raises_when_reading_reads_once(log: pytest.LogCaptureFixture) -> None:
@@ -224,6 +256,16 @@ def test_files_that_were_read_are_kept_within_bounds(monkeypatch: pytest.MonkeyP
     assert len(Scripted.read) == 21
     compared.decide(files[11], "/yes")
     assert len(Scripted.read) == 22
+
+
+def test_a_file_takes_its_room_once_for_each_parser(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shadow, "_ROOM", 1_000)
+    compared = Compared(AllowsAll, RefusesAll)
+    files = [with_rules(BODY + b"#%02d" % number) for number in range(6)]
+    for file in (*files, files[1], files[0]):
+        compared.decide(file, "/yes")
+    # Each costs 91 for each parser: there is room for five.
+    assert len(Scripted.read) == 2 * 7
 
 
 def test_origins_with_the_same_file_share_what_was_read() -> None:

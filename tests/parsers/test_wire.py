@@ -50,6 +50,13 @@ def test_what_cannot_be_sent_has_no_other_spelling() -> None:
     assert spellings({}, "no URL;") == ()
 
 
+def test_schemes_in_capitals_and_spaces_around_a_url_do_not_count() -> None:
+    handlers = {"https": HTTP11DownloadHandler}
+    assert spellings(handlers, "HTTPS://a.example/secret;v=1") == ()
+    assert spellings(handlers, "HTTPS://a.example/secret;") == ("HTTPS://a.example/secret",)
+    assert f"{SITE}/a" in spellings({"https": H2DownloadHandler}, f" {SITE}/a;v ")
+
+
 def test_spellings_are_printable() -> None:
     assert paths("/\u202e a;v=1#top", https=H2DownloadHandler) == ["/%E2%80%AE%20a"]
 

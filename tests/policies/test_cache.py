@@ -18,7 +18,8 @@ from scrapy_rep.engine import Engine
 from scrapy_rep.exceptions import CrawlStopping
 from scrapy_rep.holding.concurrency import ConcurrencyLimit
 from scrapy_rep.observers.observer import Observer, Observers
-from scrapy_rep.policies.cache import PolicyCache
+from scrapy_rep.pages.tdmrep import TdmOrigin
+from scrapy_rep.policies.cache import PolicyCache, steady
 from scrapy_rep.policies.fetcher import RobotsTxtFetcher
 from scrapy_rep.policies.states import State
 from scrapy_rep.rep.caching.access import Failure, FetchResult
@@ -28,6 +29,7 @@ from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.policy import Policy
 from scrapy_rep.settings import RepSettings
 from scrapy_rep.stores.base import Claim, Lease, encode, pause
+from scrapy_rep.stores.history import copies_of
 from scrapy_rep.stores.memory import MemoryStore
 from tests.policy_examples import NOON
 
@@ -306,6 +308,21 @@ async def test_waits_for_the_store_are_not_counted_as_waits_for_a_fetch() -> Non
 
 
 @pytest_twisted.ensureDeferred
+async def test_requests_that_got_a_due_policy_are_not_counted_as_waits_for_a_fetch() -> None:
+    one = Crawl()
+    one.store.put(entry())
+    one.clock.now += 23 * HOUR
+    reading = one.store.hold("read")
+    came = [one.get() for _ in range(3)]
+    reading.callback(None)
+    await settled()
+    assert [len(each) for each in came] == [1] * 3
+    one.fetches.answer()
+    await settled()
+    assert one.stat("coalesced_count") is None
+
+
+@pytest_twisted.ensureDeferred
 async def test_no_request_waits_for_a_slow_store_to_write() -> None:
     one = Crawl()
     writing = one.store.hold("write")
@@ -446,6 +463,17 @@ async def test_an_answer_that_varies_holds_for_the_user_agent_of_the_request(
 # -- time -------------------------------------------------------------------------
 
 
+def test_time_goes_on_when_the_clock_is_set_back() -> None:
+    clock = Clock()
+    now = steady(clock)
+    assert now() >= NOON
+    clock.now += HOUR
+    assert now() == NOON + HOUR
+    clock.now -= DAY
+    assert now() >= NOON
+    assert now() < NOON + HOUR
+
+
 @pytest_twisted.ensureDeferred
 async def test_a_lifetime_counts_from_the_end_of_the_answer() -> None:
     one = Crawl(REP_MAX_AGE=100)
@@ -468,6 +496,17 @@ async def test_a_lifetime_counts_from_the_end_of_the_answer() -> None:
 
 
 @pytest_twisted.ensureDeferred
+async def test_requests_that_waited_for_a_short_lived_policy_get_it() -> None:
+    one = Crawl(REP_MAX_AGE=1)
+
+    def be_slow(*_: Any) -> None:
+        one.clock.now += 2
+
+    one.seen.on_fetch = be_slow  # type: ignore[assignment, method-assign]
+    assert (await one.fetched()).access is Access.SUCCESSFUL
+
+
+@pytest_twisted.ensureDeferred
 async def test_an_outage_counts_from_its_end() -> None:
     one = Crawl()
     came = one.get()
@@ -487,6 +526,18 @@ async def test_observers_are_told_of_each_new_policy() -> None:
     one.clock.now += DAY
     fetched = await one.fetched()
     assert one.seen.policies == [(stored, False), (fetched, True)]
+
+
+@pytest_twisted.ensureDeferred
+async def test_observers_are_not_told_of_other_files() -> None:
+    one = Crawl()
+    came: list[Any] = []
+    one.cache.get(TdmOrigin.beside(ORIGIN), ASKING).addCallback(came.append)
+    await settled()
+    one.fetches.answer(b"[]")
+    await settled()
+    assert len(came) == 1
+    assert one.seen.policies == []
 
 
 # -- leases -----------------------------------------------------------------------
@@ -643,6 +694,18 @@ async def test_a_newer_store_beats_older_memory() -> None:
     assert one.fetches.count == 1
 
 
+@pytest.mark.parametrize(("history", "bodies"), [(0, []), (1, [ALLOW])])
+@pytest_twisted.ensureDeferred
+async def test_the_store_gets_earlier_copies(history: int, bodies: list[bytes]) -> None:
+    one = Crawl(REP_HISTORY=history)
+    await one.fetched()
+    one.clock.now += DAY
+    await one.fetched(REFUSE)
+    stored = one.store.get(ORIGIN)
+    assert stored is not None
+    assert [copy.result.body for copy in copies_of(stored)] == [REFUSE, *bodies]
+
+
 @pytest_twisted.ensureDeferred
 async def test_peek_finds_what_may_be_used() -> None:
     one = Crawl()
@@ -714,6 +777,13 @@ async def test_nothing_is_revalidated_after_a_stop() -> None:
     assert one.store.calls == []
     assert one.fetches.count == 1
     assert one.state() is State.USABLE
+
+
+@pytest_twisted.ensureDeferred
+async def test_no_lookup_starts_after_the_end() -> None:
+    one = Crawl()
+    await one.close()
+    assert isinstance(one.get()[0].value, CrawlStopping)
 
 
 @pytest.mark.parametrize("step", ["read", "wait"])

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import pytest_twisted
@@ -18,6 +20,7 @@ from scrapy.utils.test import get_crawler
 from scrapy_rep.exceptions import CrawlStopping
 from scrapy_rep.holding.concurrency import ConcurrencyLimit
 from scrapy_rep.policies.download import Download
+from scrapy_rep.policies.errors import FetchFailed
 from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.settings import RepSettings
 
@@ -48,6 +51,20 @@ def download(clock: Clock, limit: ConcurrencyLimit | None = None) -> Download:
     crawler = get_crawler()
     settings = RepSettings.read(Settings({"REP_FETCH_TIMEOUT": 15}))
     return Download(crawler, limit or Limit(), settings, Origin.of(URL), clock)
+
+
+async def run(one: Download, on_request: Callable[[Request], None]) -> Request:
+    """Run *one* in an engine that calls *on_request* and has the answer."""
+    response = Response(URL)
+
+    async def download_async(request: Request) -> Response:
+        on_request(request)
+        return response
+
+    one.crawler.engine = SimpleNamespace(download_async=download_async)  # type: ignore[assignment]
+    request = Request(URL)
+    assert await deferred_from_coro(one.run(request)) is response
+    return request
 
 
 @pytest_twisted.ensureDeferred
@@ -87,6 +104,17 @@ async def test_time_until_a_turn_does_not_count() -> None:
         clock.now += 1000
     clock.now += 3
     assert one.seconds_left == 10
+    one.stop_clock()
+
+
+@pytest_twisted.ensureDeferred
+async def test_time_counts_again_after_a_turn_that_did_not_come() -> None:
+    clock = Clock()
+    one = download(clock)
+    with pytest.raises(CrawlStopping), one.clock_stopped():
+        raise CrawlStopping
+    clock.now += 3
+    assert one.seconds_left == 12
     one.stop_clock()
 
 
@@ -149,13 +177,7 @@ async def test_what_a_middleware_answers_is_not_encoded_as_the_answer_before() -
     one.on_response(Response(URL, 301, headers={"Content-Encoding": "gzip"}))
     with pytest.raises(StopDownload):
         one.on_bytes(512_001)
-    from_middleware = Response(URL)
-
-    async def download_async(request: Request) -> Response:
-        return from_middleware
-
-    one.crawler.engine = SimpleNamespace(download_async=download_async)  # type: ignore[assignment]
-    assert await deferred_from_coro(one.run(Request(URL))) is from_middleware
+    await run(one, lambda request: None)
     assert (one.encoding, one.is_cut) == (b"", False)
 
 
@@ -204,3 +226,70 @@ async def test_concurrency_is_released_while_the_downloader_has_a_request() -> N
     one.give_up(CrawlStopping())
     assert limit.notes == [True, False] * 2
     one.stop_clock()
+
+
+@pytest_twisted.ensureDeferred
+async def test_nothing_is_released_and_no_time_counts_after_the_answer() -> None:
+    clock, limit = Clock(), Limit()
+    one = download(clock, limit)
+    request = await run(one, one.on_queued)
+    assert limit.notes == [True, False]
+    clock.now += 10
+    assert one.seconds_left == 15
+    # The handler gives up a second later.
+    assert request.meta["download_timeout"] == 16
+    await run(one, lambda request: None)
+    clock.now += 10
+    assert one.seconds_left == 15
+
+
+@pytest.mark.parametrize("method", ["admit", "on_queued"])
+@pytest_twisted.ensureDeferred
+async def test_each_hop_may_have_five_requests(method: str) -> None:
+    one = download(Clock())
+
+    def call(times: int) -> None:
+        for _ in range(times):
+            one.admit() if method == "admit" else one.on_queued(Request(URL))
+
+    for _ in range(2):
+        await run(one, lambda request: call(5))
+    with pytest.raises(FetchFailed, match="repeats the request more than 4 times"):
+        await run(one, lambda request: call(6))
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_request_is_moved_to_the_front_until_it_leaves_the_queue(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls: list[tuple[float, Callable[[], object]]] = []
+
+    def call_later(delay: float, call: Callable[..., object], *arguments: object) -> Any:
+        calls.append((delay, lambda: call(*arguments)))
+        return SimpleNamespace(cancel=calls.clear)
+
+    monkeypatch.setattr("scrapy_rep.policies.download.call_later", call_later)
+    clock = Clock()
+    one = download(clock)
+    page, mine = (Request(URL, meta={"download_slot": "a"}) for _ in range(2))
+    queue = deque([(page, None), (mine, None)])
+    downloader = SimpleNamespace(slots={"a": SimpleNamespace(queue=queue)})
+    one.crawler.engine = SimpleNamespace(downloader=downloader)  # type: ignore[assignment]
+    one.on_queued(mine)
+    for delay in (0, 0.25):
+        ((then, look),) = calls
+        assert then == delay
+        calls.clear()
+        queue.rotate()
+        look()
+        clock.now += 10
+        assert queue[0][0] is mine
+        assert one.seconds_left == 15
+    queue.popleft()
+    calls.pop()[1]()
+    clock.now += 1
+    assert one.seconds_left == 14
+    # What is left is the time limit.
+    assert [delay for delay, _ in calls] == [15]
+    one.stop_clock()
+    assert calls == []

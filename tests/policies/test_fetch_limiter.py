@@ -18,6 +18,7 @@ class Timers:
 
     def __init__(self) -> None:
         self.calls: list[Callable[[], None]] = []
+        self.cancelled = 0
 
     def __call__(self, delay: float, function: Callable[..., None], *args: object) -> Timers:
         assert delay == 0.25
@@ -25,7 +26,7 @@ class Timers:
         return self
 
     def cancel(self) -> None:
-        pass
+        self.cancelled += 1
 
 
 class Fetches:
@@ -76,6 +77,16 @@ async def test_as_many_as_there_may_be_at_once(timers: Timers) -> None:
     await settled()
     assert sorted(fetches.inside) == [2, 3]
     await fetches.finish()
+
+
+@pytest_twisted.ensureDeferred
+async def test_one_that_ends_leaves_no_timer(timers: Timers) -> None:
+    fetches = Fetches(FetchLimiter(2, 10))
+    fetches.start(1, 2)
+    await settled()
+    assert timers.cancelled == 0
+    await fetches.finish()
+    assert timers.cancelled == 2
 
 
 @pytest_twisted.ensureDeferred

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 import pytest_twisted
-from scrapy import Request, Spider
+from scrapy import Request, Spider, signals
+from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.test import get_crawler
 
 from scrapy_rep.observers.policy_log import PolicyLog
@@ -20,7 +21,7 @@ from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.policy import Policy
 from scrapy_rep.rep.rules.verdict import Reason
 from scrapy_rep.settings import RepSettings
-from tests.policy_examples import NOON
+from tests.policy_examples import NOON, unreachable
 
 ORIGIN = Origin.of("https://example.com/")
 PAGE = "https://example.com/page"
@@ -31,7 +32,7 @@ class Crawl:
     """What a crawl with *settings* has to read entries."""
 
     def __init__(self, **settings: Any) -> None:
-        crawler = get_crawler(Spider, settings)
+        self.crawler = crawler = get_crawler(Spider, settings)
         read_settings = RepSettings.read(crawler.settings)
         log = PolicyLog(crawler, read_settings, lambda: NOON)
         self.memory = PolicyMemory(10)
@@ -81,6 +82,40 @@ def test_our_own_failure_refuses_whatever_the_settings_say() -> None:
     policy = Crawl(REP_UNREACHABLE="allow").reader.refusing(ORIGIN)
     assert not policy.allowed(PAGE, "x")
     assert policy.until == NOON + 60
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_policy_without_rules_is_not_renewed_to_one_with_a_file() -> None:
+    crawl = Crawl()
+    policy = await crawl.read(BODY)
+    assert crawl.reader.renewed(replace(policy, rules=None)) is None
+
+
+@pytest.mark.parametrize(("setting", "allowed"), [("allow", True), ("disallow", False)])
+@pytest_twisted.ensureDeferred
+async def test_an_outage_means_what_the_settings_say(setting: str, allowed: bool) -> None:
+    crawl = Crawl(REP_UNREACHABLE=setting)
+    policy = await crawl.reader.read(unreachable().entry, Request(PAGE))
+    assert policy is not None
+    assert policy.access is Access.UNREACHABLE
+    assert policy.allowed(PAGE, "x") is allowed
+
+
+@pytest.mark.skipif(not hasattr(signals, "robots_parsed"), reason="Scrapy has it since 2.18")
+@pytest_twisted.ensureDeferred
+async def test_each_file_that_is_parsed_is_signalled_with_the_request() -> None:
+    crawl = Crawl()
+    seen: list[tuple[Any, Request]] = []
+
+    def on_parsed(robotparser: Any, request: Request) -> None:
+        seen.append((robotparser, request))
+
+    crawl.crawler.signals.connect(on_parsed, signals.robots_parsed)
+    for _ in range(2):
+        await deferred_from_coro(crawl.read(BODY))
+    ((parser, request),) = seen
+    assert not parser.allowed(PAGE, "x")
+    assert request.url == ORIGIN.robots_url
 
 
 @pytest.mark.parametrize(("path", "sent_as"), [("/secret;", "/secret"), ("/secret", "")])
