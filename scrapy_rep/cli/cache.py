@@ -242,6 +242,7 @@ _HEADLINES = {
     "changed": "fetched again, and changed",
     "unreachable": "unreachable",
 }
+_COMPARED = ("freshness", "access", "answer", "url", "bytes", "left")
 # Files with more lines are not compared line by line, because that takes long.
 _MOST_COMPARED = 2000
 
@@ -309,15 +310,9 @@ def _show_change(
 
 
 def _compared(state: OriginState) -> dict[str, str]:
-    last, texts = state.entry.last, _texts(state)
-    return {
-        "freshness": texts["freshness"],
-        "access": texts["access"],
-        "answer": printable(last.detail) or "-",
-        "url": printable(last.url),
-        "bytes": texts["bytes"],
-        "left": texts["left"],
-    }
+    last = state.entry.last
+    texts = _texts(state) | {"answer": printable(last.detail) or "-", "url": printable(last.url)}
+    return {label: texts[label] for label in _COMPARED}
 
 
 def _show_difference(before: list[str], now: list[str], printer: Printer) -> None:
