@@ -145,7 +145,7 @@ def _show(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
     printer.line(printer.styled(printable(str(origin)), Style.BOLD))
     for label, text in _fields(state):
         printer.field(label, text, _STYLES[text] if label == "freshness" else None, _LABEL)
-    _show_file(state, printer)
+    show_file(state, printer)
     return FINE
 
 
@@ -221,7 +221,8 @@ def _moment(at: float, now: float) -> str:
     return f"{iso(at)} ({relative})"
 
 
-def _show_file(state: OriginState, printer: Printer) -> None:
+def show_file(state: OriginState, printer: Printer) -> None:
+    """Write the lines of the copy with their numbers."""
     lines = state.lines()
     if not lines:
         return
@@ -242,6 +243,7 @@ _HEADLINES = {
     "changed": "fetched again, and changed",
     "unreachable": "unreachable",
 }
+_COMPARED = ("freshness", "access", "answer", "url", "bytes", "left")
 # Files with more lines are not compared line by line, because that takes long.
 _MOST_COMPARED = 2000
 
@@ -254,7 +256,7 @@ def _refresh(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
     )
     outcome = "unreachable"
     if new.copy is not None and new.outage is None:
-        outcome = _outcome(old.copy if old else None, new.copy)
+        outcome = outcome_of(old.copy if old else None, new.copy)
     at = time.time()
     before = state_of(old, settings, at) if old else None
     now = state_of(new, settings, at)
@@ -287,7 +289,8 @@ async def _fetch(origin: Origin, crawler: Crawler) -> tuple[CacheEntry | None, C
     return before, policy.entry, is_stored
 
 
-def _outcome(old: StoredResponse | None, new: StoredResponse) -> str:
+def outcome_of(old: StoredResponse | None, new: StoredResponse) -> str:
+    """What a refresh that got *new* did to *old*: a key of the headlines."""
     if old is None:
         return "new"
     if new.fetched_at < new.confirmed_at:
@@ -305,22 +308,17 @@ def _show_change(
         was = old.get(label, "-")
         printer.line(f"  {label:<9} {text}" if was == text else f"  {label:<9} {was} -> {text}")
     printer.line(f"  for a crawl: {now.meaning}")
-    _show_difference(before.lines() if before else [], now.lines(), printer)
+    show_difference(before.lines() if before else [], now.lines(), printer)
 
 
 def _compared(state: OriginState) -> dict[str, str]:
-    last, texts = state.entry.last, _texts(state)
-    return {
-        "freshness": texts["freshness"],
-        "access": texts["access"],
-        "answer": printable(last.detail) or "-",
-        "url": printable(last.url),
-        "bytes": texts["bytes"],
-        "left": texts["left"],
-    }
+    last = state.entry.last
+    texts = _texts(state) | {"answer": printable(last.detail) or "-", "url": printable(last.url)}
+    return {label: texts[label] for label in _COMPARED}
 
 
-def _show_difference(before: list[str], now: list[str], printer: Printer) -> None:
+def show_difference(before: list[str], now: list[str], printer: Printer) -> None:
+    """Write the lines that came and went."""
     if before == now:
         return
     printer.line()

@@ -41,8 +41,6 @@ _COLUMNS = (
 _MOST_DETAIL = 26
 # Differences that are listed; if everything is wrong, the first ones tell enough.
 _MOST_DIFFERENCES = 50
-# Progress lines, at most.
-_MOST_LINES = 40
 _NO_LOG: dict[str, Any] = {"LOG_ENABLED": False}
 _SETTINGS: dict[str, Any] = {
     # The whole installation of scrapy-rep.
@@ -192,10 +190,9 @@ class _DemoSpider(Spider):
     def show_progress(self, site: Served) -> None:
         """Write a line if *site* is complete."""
         self.pages_done += 1
-        is_complete = len(site.outcomes) == len(site.site.pages)
-        self.sites_done += is_complete
         seconds = f"{time.monotonic() - self.started:5.1f} s"
-        if is_complete and self.sites_done % -(-len(self.sites) // _MOST_LINES) == 0:
+        if len(site.outcomes) == len(site.site.pages):
+            self.sites_done += 1
             self.printer.line(
                 f"{seconds}  {self.sites_done:2}/{len(self.sites)}  {site.server.url:<24}  "
                 f"{site.fetched} fetched, {len(site.refusals)} refused  {site.site.name}"

@@ -91,12 +91,12 @@ _SITES = (
         | allowed("/docs/a.pdf?page=2", "/news/print", "/print?page=2"),
     ),
     DemoSite(
-        "group for us",
+        "own group",
         says(_REFUSE_ALL + b"\nUser-agent: examplebot\nDisallow: /drafts/\n"),
         _OPEN_PAGES | {"/drafts/1": "line 5: Disallow: /drafts/"},
     ),
     DemoSite(
-        "group for others",
+        "group of others",
         says(b"User-agent: Example\nUser-agent: OtherBot\nDisallow: /\n"),
         _OPEN_PAGES,
     ),
@@ -221,9 +221,7 @@ class Served:
             return Counter()
         pages = (path for path, reason in self.site.pages.items() if not reason)
         targets = [self.url(path).removeprefix(self.server.url) or "/" for path in pages]
-        # A site without pages is not asked for its rules.
-        robots = self.site.robots_requests if self.site.pages else 0
-        return Counter([*targets, *self.site.hops, *[ROBOTS_TXT] * robots])
+        return Counter([*targets, *self.site.hops, *[ROBOTS_TXT] * self.site.robots_requests])
 
 
 def _in_words(outcome: Outcome) -> str:

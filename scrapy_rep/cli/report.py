@@ -55,7 +55,7 @@ def _run(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
         raise CommandError(f"the report needs Jinja2 ({error}): pip install jinja2") from None
     settings = _settings(options.store, scrapy_settings)
     place = printable(store_place(settings), most=None)
-    report = use_store(settings, lambda store: _read(store, f"Store {place}", settings))
+    report = use_store(settings, lambda store: read_report(store, f"Store {place}", settings))
     if report is None or not report.origins:
         sys.stderr.write(f"Nothing is cached: {place}\n")
         return WRONG
@@ -88,7 +88,8 @@ def _settings(store: str | None, scrapy_settings: BaseSettings) -> RepSettings:
     return RepSettings.read(scrapy_settings)
 
 
-async def _read(store: Store, subject: str, settings: RepSettings) -> CrawlReport:
+async def read_report(store: Store, subject: str, settings: RepSettings) -> CrawlReport:
+    """The report on all origins in *store*."""
     origins = await sorted_origins(store)
     limit, now = settings.max_origins, time.time()
     reports = []

@@ -70,6 +70,23 @@ def test_another_digest(evidence: Path, capsys: pytest.CaptureFixture[str]) -> N
     log = str(evidence / "job.jsonl")
     assert run_in_process("audit", "verify", log, str(evidence), "--digest", "ab") == 1
     assert capsys.readouterr().out.startswith("the digest of the last line is ")
+    digest = json.loads(Path(log).read_text().splitlines()[-1])["digest"]
+    assert run_in_process("audit", "verify", log, str(evidence), "--digest", digest.upper()) == 0
+    capsys.readouterr()
+    assert run_in_process("audit", "verify", log, "--json", "--digest", "ab") == 1
+    assert [each["line"] for each in json.loads(capsys.readouterr().out)["problems"]] == [None]
+
+
+def test_a_log_does_not_lead_out_of_the_directory(
+    evidence: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    outside, inside = tmp_path / "outside.warc.gz", tmp_path / "archive"
+    outside.write_bytes(b"")
+    inside.mkdir()
+    log = tmp_path / "log.jsonl"
+    log.write_text(json.dumps({"archive_file": f"../{outside.name}"}) + "\n")
+    assert run_in_process("audit", "verify", str(log), str(inside)) == 2
+    assert f"{inside / outside.name}" in capsys.readouterr().err
 
 
 def test_the_log_of_a_crawl_that_was_killed(

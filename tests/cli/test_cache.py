@@ -338,8 +338,8 @@ def cache_in_a_terminal(
 def test_list_cache_in_a_terminal(filled: Path) -> None:
     code, shown = cache_in_a_terminal(filled, "list", NO_COLOR="")
     assert code == 0
-    assert "https://fresh.example     \x1b[32mfresh   \x1b[0m  successful" in shown
-    assert "https://refused.example   \x1b[31mrefused \x1b[0m  unreachable" in shown
+    assert "https://fresh.example     \x1b[32mfresh    \x1b[0m  successful" in shown
+    assert "https://refused.example   \x1b[31mrefused  \x1b[0m  unreachable" in shown
     plain = re.sub(r"\x1b\[\d+m", "", shown)
     _, without_colour = cache_in_a_terminal(filled, "list", NO_COLOR="1")
     assert "\x1b" not in without_colour

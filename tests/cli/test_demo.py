@@ -81,8 +81,8 @@ ROWS = {
     "plain rules": "200, 71 B|rules apply|3|2|line 3: Disallow: /private/",
     "allow in disallow": "200, 52 B|rules apply|2|1|line 2: Disallow: /shop/",
     "wildcards": "200, 52 B|rules apply|3|2|line 2: Disallow: /*.pdf$",
-    "group for us": "200, 69 B|rules apply|2|1|line 5: Disallow: /drafts/",
-    "group for others": "200, 53 B|no rule|2|0",
+    "own group": "200, 69 B|rules apply|2|1|line 5: Disallow: /drafts/",
+    "group of others": "200, 53 B|no rule|2|0",
     "404": "404|allow all|2|0",
     "403": "403|allow all|2|0",
     "429": "429|allow all|2|0",
@@ -203,7 +203,7 @@ sites = [
     }),
     DemoSite("mistaken for reachable", hang, allowed("/page")),
     DemoSite("forgotten hop", redirect("/other"), allowed("/")),
-    DemoSite("hop that is none", http_response(404), {}, hops={"/hop": says(b"")}),
+    DemoSite("hop that is none", http_response(404), allowed("/"), hops={"/hop": says(b"")}),
 ]
 sys.exit(demo.run_demo(sites, sys.stdout))
 """,

@@ -97,6 +97,7 @@ def test_what_an_answer_means(servers: LoopbackServers, tmp_path: Path) -> None:
     assert (done.returncode, "all pages are allowed" in done.stdout) == (0, True)
     done = robots(tmp_path, "fetch", broken.url)
     assert (done.returncode, "all pages are refused" in done.stdout) == (2, True)
+    assert "lifetime" not in done.stdout
     done = robots(tmp_path, "fetch", "--dialect", "koster1996", secret.url)
     assert (done.returncode, "  access      disallowed" in done.stdout) == (1, True)
     (value,) = from_json(robots(tmp_path, "fetch", "--json", none.url))
@@ -149,6 +150,15 @@ def test_in_a_terminal(servers: LoopbackServers, tmp_path: Path) -> None:
     assert code == 0
     assert "  access      \x1b[32msuccessful\x1b[0m\n" in shown
     assert "\x1b" not in in_a_terminal(tmp_path, "fetch", site.url, NO_COLOR="1")[1]
+
+
+@pytest.mark.once
+def test_the_command_line_decides_what_is_logged(servers: LoopbackServers, tmp_path: Path) -> None:
+    site = serve_rules(servers)
+    assert robots(tmp_path, "fetch", site.url, "-L", "INFO").stderr.count("INFO") > 1
+    (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = some_settings\n")
+    (tmp_path / "some_settings.py").write_text("LOG_LEVEL = 'INFO'\n")
+    assert robots(tmp_path, "fetch", site.url).stderr == ""
 
 
 @pytest.mark.once

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from scrapy.settings import Settings
@@ -61,3 +62,11 @@ def test_only_a_copy_has_a_lifetime() -> None:
     entries = examples(NOON)
     assert state(entries["fresh"]).lifetime == DAY
     assert state(entries["refused"]).lifetime is None
+
+
+def test_the_age_is_since_the_copy_was_confirmed() -> None:
+    entry = copied("https://a.example", NOON - HOUR)
+    assert entry.copy is not None
+    confirmed = replace(entry, copy=replace(entry.copy, confirmed_at=NOON - 60))
+    assert state(confirmed).age == 60
+    assert state(examples(NOON)["refused"]).age == 0
