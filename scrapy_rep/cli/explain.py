@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 from scrapy.settings import BaseSettings
 
 from scrapy_rep.cli import options as common
-from scrapy_rep.cli.errors import FAILED, FINE, WRONG
 from scrapy_rep.cli.options import Subcommand
 from scrapy_rep.cli.output import (
     Printer,
@@ -25,7 +24,7 @@ from scrapy_rep.cli.output import (
     verdict_as_json,
     write_json,
 )
-from scrapy_rep.cli.sources import Robots, Session, absolute, origin_of
+from scrapy_rep.cli.sources import Robots, Session, absolute, exit_code_for, origin_of
 from scrapy_rep.rep.dialects import Precedence
 from scrapy_rep.rep.lint.findings import Finding, Severity
 from scrapy_rep.rep.parsing.lines import split_lines
@@ -83,9 +82,7 @@ def _run(options: argparse.Namespace, settings: BaseSettings) -> int:
         )
     else:
         _show(explained, Printer(sys.stdout), brief=options.brief)
-    if robots.unreachable or verdict.reason is Reason.INVALID_URL:
-        return FAILED
-    return FINE if verdict.allowed else WRONG
+    return exit_code_for(robots, verdict)
 
 
 class _Line(NamedTuple):
@@ -146,9 +143,6 @@ class _Explained(NamedTuple):
             "groups": [agent_lines_as_json(group) for group in groups],
             "lines": [line.as_json() for line in self.lines()],
         }
-
-
-# -- text ----------------------------------------------------------------------------
 
 
 def _show(explained: _Explained, printer: Printer, *, brief: bool) -> None:

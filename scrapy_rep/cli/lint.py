@@ -73,9 +73,6 @@ def _run(options: argparse.Namespace, settings: BaseSettings) -> int:
     return WRONG if counts[Severity.ERROR] or counts[Severity.WARNING] else FINE
 
 
-# -- output --------------------------------------------------------------------------
-
-
 def _line_count(file: RobotsTxt) -> int:
     return len(split_lines(file.body, file.dialect))
 

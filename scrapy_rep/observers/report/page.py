@@ -1,9 +1,8 @@
 """From a report to one HTML page that stands for itself.
 
-Everything that the page shows goes through the template engine's escaping, or, what
-is shown only when an origin is opened, is JSON that no HTML can hide in; the script
-makes text of it, never markup. The page's policy forbids all but its own
-script and style, which it names by their hashes.
+The template engine escapes all that the page shows, or writes it as JSON that no HTML can hide
+in: the script makes text of that, never markup. The page's policy forbids all but its own script
+and style, which it names by their hashes.
 """
 
 from __future__ import annotations
@@ -49,10 +48,7 @@ class _Bar(NamedTuple):
 
 
 def write_page(path: Path, report: CrawlReport) -> int:
-    """Write *report* to *path*, as a whole or not at all, and return its bytes.
-
-    Raises :exc:`OSError`.
-    """
+    """Write *report* to *path*, as a whole or not at all, and return its bytes."""
     # Beside it, because to rename is atomic within a file system only.
     temporary = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
     try:
@@ -120,18 +116,12 @@ def _asset(name: str) -> str:
 
 def _policy(style: str, script: str) -> str:
     """The Content-Security-Policy: nothing but what is in the page."""
+    digests = (hashlib.sha256(text.encode()).digest() for text in (style, script))
+    styles, scripts = (f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
     return (
-        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; "
+        f"default-src 'none'; style-src {styles}; script-src {scripts}; "
         "img-src data:; base-uri 'none'; form-action 'none'"
     )
-
-
-def _hash(text: str) -> str:
-    digest = hashlib.sha256(text.encode()).digest()
-    return f"'sha256-{base64.b64encode(digest).decode()}'"
-
-
-# -- totals and charts --------------------------------------------------------------
 
 
 def _totals(report: CrawlReport) -> dict[str, int]:
@@ -187,9 +177,6 @@ def _tables(report: CrawlReport) -> list[tuple[str, tuple[str, ...], list[Item]]
     return [table for table in tables if table[-1]]
 
 
-# -- the table ----------------------------------------------------------------------
-
-
 def _cells(origin: OriginReport) -> dict[str, object]:
     """All that the table may show of *origin*, by the name of the column."""
     decisions, file = origin.decisions, origin.file
@@ -220,9 +207,6 @@ def _columns(report: CrawlReport) -> dict[str, str]:
     if any(origin.disagreement_count for origin in report.origins):
         numbers.append("disagreements")
     return columns | dict.fromkeys(numbers, "number")
-
-
-# -- what is shown when an origin is opened ---------------------------------------------
 
 
 def _details(origin: OriginReport) -> dict[str, Any]:
