@@ -22,6 +22,14 @@ _MOST_SERVED = 2**20
 # Open files of a crawl beside the listening sockets: both ends of each connection, and those
 # of Python, Scrapy and the terminal.
 _OTHER_FILES = 512
+# For many sites.
+_SETTINGS = {
+    "LOG_ENABLED": False,
+    # Scrapy starts as many tasks for each response, and there are no items.
+    "CONCURRENT_ITEMS": 1,
+    # The default queue of Scrapy looks at every host for each request.
+    "SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.ScrapyPriorityQueue",
+}
 # Rules are about paths, so any host will do.
 _ORIGIN = "http://127.0.0.1"
 
@@ -68,7 +76,7 @@ def main() -> int:
     options = parser.parse_args()
     sites = list(read_sites(options.corpus, options.sites))
     allow_open_files(len(sites))
-    return run_demo(sites, sys.stdout)
+    return run_demo(sites, sys.stdout, _SETTINGS)
 
 
 if __name__ == "__main__":

@@ -84,7 +84,7 @@ def test_what_is_typed_writes_what_is_shown(pages: list[str], tmp_path: Path) ->
 
 
 def known_to_the_page_about_the_store(now: float) -> list[CacheEntry]:
-    """An origin for each standing."""
+    """An origin for each freshness."""
     body = b"User-agent: *\nDisallow: /private/\nDisallow: /\x1b[31mred\n"
     an_hour = (("cache-control", "max-age=3600"), ("etag", '"v1"'))
     old = copied("https://outage.example", now - 5 * DAY, body, headers=an_hour)

@@ -142,7 +142,7 @@ def _in_short(evaluation: Evaluation) -> str:
 
 def now() -> Iterator[list[str]]:
     """What is known, and what that lets a crawler do."""
-    yield ["known", "standing", "requests", "fetch"]
+    yield ["known", "freshness", "requests", "fetch"]
     for known, entry in _KNOWN.items():
         evaluation = _now(entry)
         requests = _REQUESTS[evaluation.access]

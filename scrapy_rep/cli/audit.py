@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from contextlib import ExitStack
+from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 from scrapy.settings import BaseSettings
 
@@ -50,12 +50,10 @@ def _run(options: argparse.Namespace, settings: BaseSettings) -> int:
     except ImportError as error:
         message = f"this needs warcio ({error}): pip install warcio"
         raise CommandError(message) from None
-    with ExitStack() as files:
-        log = files.enter_context(Path(options.log).open("rb"))
-        archive = None
-        if options.archive is not None:
-            path = _archive_file(Path(options.archive), log)
-            archive = files.enter_context(path.open("rb"))
+    log_path = Path(options.log)
+    archive_path = options.archive and _archive_file(Path(options.archive), log_path)
+    opened = archive_path.open("rb") if archive_path else nullcontext()
+    with opened as archive, log_path.open("rb") as log:
         verifier = Verifier(archive, settings, unfinished=options.unfinished)
         problems = list(verifier.check(log))
     summary = verifier.summary
@@ -69,14 +67,13 @@ def _run(options: argparse.Namespace, settings: BaseSettings) -> int:
     return WRONG if problems else FINE
 
 
-def _archive_file(given: Path, log: IO[bytes]) -> Path:
+def _archive_file(given: Path, log: Path) -> Path:
     """The file of the archive: *given*, or in that directory the one that *log* names."""
     if not given.is_dir():
         return given
     try:
-        name = json.loads(log.readline())["archive_file"]
-        log.seek(0)
-        return given / Path(name).name
+        with log.open("rb") as lines:
+            return given / Path(json.loads(lines.readline())["archive_file"]).name
     except (ValueError, LookupError, TypeError):
         raise CommandError("the first line of the log names no archive") from None
 

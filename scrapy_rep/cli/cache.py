@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import sys
 import time
 from collections.abc import Iterator
+from typing import Any
 
+from scrapy import Request
+from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings
 
 from scrapy_rep.cli import options as common
-from scrapy_rep.cli.cache_refresh import refresh, show_change
 from scrapy_rep.cli.crawling import with_crawler
 from scrapy_rep.cli.errors import FAILED, FINE, WRONG, CommandError
 from scrapy_rep.cli.options import Subcommand, SubcommandGroup
@@ -27,14 +30,24 @@ from scrapy_rep.cli.output import (
     write_json,
 )
 from scrapy_rep.cli.sources import origin_of
-from scrapy_rep.cli.store import DUE, NewCrawl, OriginState, sorted_origins, store_place, use_store
+from scrapy_rep.cli.store import (
+    DUE,
+    OriginState,
+    read_states,
+    sorted_origins,
+    state_of,
+    store_place,
+    use_store,
+)
+from scrapy_rep.policies.cache import PolicyCache, steady
 from scrapy_rep.rep.caching.access import FetchResult
-from scrapy_rep.rep.caching.cache_entry import CacheEntry
+from scrapy_rep.rep.caching.cache_entry import CacheEntry, StoredResponse
 from scrapy_rep.rep.caching.freshness import Freshness
 from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.text import printable
 from scrapy_rep.settings import RepSettings
-from scrapy_rep.stores.base import Store
+from scrapy_rep.stores.base import Store, time_of
+from scrapy_rep.stores.open import open_store
 
 _STYLES = {
     Freshness.FRESH.value: Style.GOOD,
@@ -46,7 +59,7 @@ _STYLES = {
 }
 _COLUMNS = (
     Column("origin"),
-    Column("standing", width=8),
+    Column("freshness"),
     Column("access", width=11),
     Column("status", right=True),
     Column("age", right=True, width=7),
@@ -73,59 +86,65 @@ def _path(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
 
 def _list(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
     settings = RepSettings.read(scrapy_settings)
-    titles = [column.title for column in _COLUMNS]
     records = None
     if options.format != "text":
-        records = Records(options.format, titles)
+        records = Records(options.format, [column.title for column in _COLUMNS])
 
     async def write_all(store: Store) -> int:
-        crawl = NewCrawl(settings, time.time())
+        now = time.time()
         origins = await sorted_origins(store)
         widest = max((len(str(origin)) for origin in origins), default=0)
         origin = Column("origin", cut=Cut.MIDDLE, width=widest)
         table = Table(Printer(sys.stdout), (origin, *_COLUMNS[1:]), styled=1)
         for start in range(0, len(origins), _PORTION):
             portion = origins[start : start + _PORTION]
-            states = [state async for state in crawl.states(store, portion)]
+            states = [state async for state in read_states(store, portion, settings, now)]
             if records is None:
-                table.write(list(map(_cells, states)), [_STYLES[each.standing] for each in states])
+                rows = [list(_texts(state).values()) for state in states]
+                table.write(rows, [_STYLES[state.freshness] for state in states])
             else:
                 for state in states:
-                    records.write(state.summary())
+                    records.write(_summary(state))
         return len(origins)
 
-    if not use_store(settings, write_all, 0) and records is None:
+    if not use_store(settings, write_all) and records is None:
         sys.stderr.write(f"Nothing is cached: {store_place(settings)}\n")
     return FINE
 
 
-def _cells(state: OriginState) -> list[str]:
-    return [
-        state.origin,
-        state.standing,
-        state.access or "-",
-        "-" if state.entry.last.status is None else str(state.entry.last.status),
-        span(state.age),
-        span(state.left),
-        "-" if state.size is None else str(state.size),
-    ]
+def _summary(state: OriginState) -> dict[str, Any]:
+    """The main points, as JSON, by the titles of the columns."""
+    return {
+        "origin": str(state.entry.origin),
+        "freshness": state.freshness,
+        "access": state.access,
+        "status": state.entry.last.status,
+        "age": round(state.age, 3),
+        "left": None if state.left is None else round(state.left, 3),
+        "bytes": state.size,
+    }
+
+
+def _texts(state: OriginState) -> dict[str, str]:
+    """The same for people."""
+    values = _summary(state) | {"age": span(state.age), "left": span(state.left)}
+    return {name: "-" if value is None else printable(str(value)) for name, value in values.items()}
 
 
 def _show(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
     settings = RepSettings.read(scrapy_settings)
     origin = origin_of(options.origin)
-    nothing: CacheEntry | None = None
-    entry = use_store(settings, lambda store: store.read(origin), nothing)
+    entry = use_store(settings, lambda store: store.read(origin))
     if entry is None:
         return _not_cached(origin)
-    state = NewCrawl(settings, time.time()).state(entry)
+    state = state_of(entry, settings, time.time())
     if options.format == "json":
-        write_json(state.everything())
+        write_json(everything(state))
         return FINE
     printer = Printer(sys.stdout)
-    printer.line(printer.styled(state.origin, Style.BOLD))
+    printer.line(printer.styled(printable(str(origin)), Style.BOLD))
     for label, text in _fields(state):
-        printer.field(label, text, _STYLES[text] if label == "standing" else None, _LABEL)
+        printer.field(label, text, _STYLES[text] if label == "freshness" else None, _LABEL)
     _show_file(state, printer)
     return FINE
 
@@ -135,13 +154,45 @@ def _not_cached(origin: Origin) -> int:
     return WRONG
 
 
+def everything(state: OriginState) -> dict[str, Any]:
+    """What ``show --json`` writes."""
+    copy, outage = state.entry.copy, state.entry.outage
+    value = _summary(state) | {"meaning": state.meaning, "copy": None, "outage": None}
+    if copy is not None:
+        value["copy"] = _result(copy.result) | {
+            "fetched_at": iso(copy.fetched_at),
+            "confirmed_at": iso(copy.confirmed_at),
+            "lifetime": state.lifetime,
+            "cut": copy.result.cut,
+            "body": copy.result.body.decode("utf-8", "backslashreplace"),
+        }
+    if outage is not None and state.retry_at is not None:
+        value["outage"] = _result(outage.result) | {
+            "since": iso(outage.since),
+            "last_at": iso(outage.last_at),
+            "attempts": outage.attempts,
+            "retry_at": iso(state.retry_at),
+        }
+    return value
+
+
+def _result(result: FetchResult) -> dict[str, Any]:
+    return {
+        "url": result.url,
+        "redirects": result.redirects,
+        "status": result.status,
+        "failure": result.failure.value if result.failure else None,
+        "detail": result.detail,
+        "headers": [list(field) for field in result.headers],
+    }
+
+
 def _fields(state: OriginState) -> Iterator[tuple[str, str]]:
-    now = state.crawl.now
-    yield "standing", state.standing
+    copy, outage, now = state.entry.copy, state.entry.outage, state.now
+    yield "freshness", state.freshness
     yield "for a crawl", state.meaning
     if state.left:
         yield "until", _moment(state.end, now)
-    copy, outage = state.entry.copy, state.entry.outage
     if copy is not None:
         yield "copy", printable(copy.result.url)
         yield from _response(copy.result)
@@ -149,12 +200,12 @@ def _fields(state: OriginState) -> Iterator[tuple[str, str]]:
         yield "  fetched", _moment(copy.fetched_at, now)
         yield "  confirmed", _moment(copy.confirmed_at, now)
         yield "  lifetime", "the crawl" if state.lifetime is None else span(state.lifetime)
-    if outage is not None:
+    if outage is not None and state.retry_at is not None:
         yield "outage", printable(outage.result.url)
         yield from _response(outage.result)
         yield "  since", _moment(outage.since, now)
         yield "  last attempt", f"{_moment(outage.last_at, now)}, number {outage.attempts}"
-        yield "  next attempt", f"from {_moment(state.retry_at or now, now)}"
+        yield "  next attempt", f"from {_moment(state.retry_at, now)}"
 
 
 def _response(result: FetchResult) -> Iterator[tuple[str, str]]:
@@ -178,30 +229,102 @@ def _show_file(state: OriginState, printer: Printer) -> None:
     width = len(str(len(lines)))
     for count, line in enumerate(lines, 1):
         printer.line(f"{printer.styled(str(count).rjust(width), Style.FAINT)}  {line}".rstrip())
-    if (state.size or 0) > state.crawl.settings.max_size:
+    if (state.size or 0) > state.settings.max_size:
         printer.line("The rest of the file is not read (REP_MAX_SIZE).")
 
 
 # -- refresh -------------------------------------------------------------------------
 
+_HEADLINES = {
+    "new": "cached now",
+    "confirmed": "confirmed by the server, not changed",
+    "same": "fetched again, not changed",
+    "changed": "fetched again, and changed",
+    "unreachable": "unreachable",
+}
+_COMPARED = ("freshness", "access", "answer", "url", "bytes", "left")
+# Files with more lines are not compared line by line, because that takes long.
+_MOST_COMPARED = 2000
+
 
 def _refresh(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
     settings = RepSettings.read(scrapy_settings)
     place, origin = store_place(settings), origin_of(options.origin)
-    refreshed = with_crawler(
-        scrapy_settings, lambda crawler: refresh(origin, crawler), {}, "WARNING"
+    old, new, stored = with_crawler(
+        scrapy_settings, lambda crawler: _fetch(origin, crawler), {}, "WARNING"
     )
-    crawl = NewCrawl(settings, time.time())
-    before = crawl.state(refreshed.before) if refreshed.before else None
-    now = crawl.state(refreshed.now)
+    outcome = "unreachable"
+    if new.copy is not None and new.outage is None:
+        outcome = _outcome(old.copy if old else None, new.copy)
+    at = time.time()
+    before = state_of(old, settings, at) if old else None
+    now = state_of(new, settings, at)
     if options.format == "json":
-        states = {"before": before.summary() if before else None, "now": now.summary()}
-        write_json({"outcome": refreshed.outcome} | states)
+        states = {"before": _summary(before) if before else None, "now": _summary(now)}
+        write_json({"outcome": outcome} | states)
     else:
-        show_change(before, now, refreshed.outcome, Printer(sys.stdout))
-    if not refreshed.kept:
+        _show_change(before, now, outcome, Printer(sys.stdout))
+    if not stored:
         raise CommandError(f"{place}: the outcome could not be stored")
-    return FAILED if refreshed.outcome == "unreachable" else FINE
+    return FAILED if outcome == "unreachable" else FINE
+
+
+async def _fetch(origin: Origin, crawler: Crawler) -> tuple[CacheEntry | None, CacheEntry, bool]:
+    """Fetch the robots.txt of *origin* now, whatever the store has.
+
+    Returns the entry before, the one now, and whether the store has that.
+    """
+    settings = RepSettings.read(crawler.settings)
+    store = open_store(settings.store, settings.max_origins)
+    try:
+        cache = PolicyCache(crawler, settings, steady())
+        before = await store.read(origin)
+        policy = await cache.revalidate(origin, Request(origin.robots_url))
+        stored = await store.read(origin)
+    finally:
+        await store.close()
+    # Another process may have written a later entry.
+    is_stored = stored is not None and time_of(stored) >= time_of(policy.entry)
+    return before, policy.entry, is_stored
+
+
+def _outcome(old: StoredResponse | None, new: StoredResponse) -> str:
+    if old is None:
+        return "new"
+    if new.fetched_at < new.confirmed_at:
+        return "confirmed"
+    is_same = (old.result.status, old.result.body) == (new.result.status, new.result.body)
+    return "same" if is_same else "changed"
+
+
+def _show_change(
+    before: OriginState | None, now: OriginState, outcome: str, printer: Printer
+) -> None:
+    printer.line(f"{printable(str(now.entry.origin))}: {_HEADLINES[outcome]}")
+    old = _compared(before) if before else {}
+    for label, text in _compared(now).items():
+        was = old.get(label, "-")
+        printer.line(f"  {label:<9} {text}" if was == text else f"  {label:<9} {was} -> {text}")
+    printer.line(f"  for a crawl: {now.meaning}")
+    _show_difference(before.lines() if before else [], now.lines(), printer)
+
+
+def _compared(state: OriginState) -> dict[str, str]:
+    last = state.entry.last
+    texts = _texts(state) | {"answer": printable(last.detail) or "-", "url": printable(last.url)}
+    return {label: texts[label] for label in _COMPARED}
+
+
+def _show_difference(before: list[str], now: list[str], printer: Printer) -> None:
+    if before == now:
+        return
+    printer.line()
+    if max(len(before), len(now)) > _MOST_COMPARED:
+        printer.line(f"{len(before)} lines before, {len(now)} now")
+        return
+    styles = {"-": Style.BAD, "+": Style.GOOD}
+    for line in difflib.unified_diff(before, now, "before", "now", lineterm=""):
+        printer.line(printer.styled(line, styles.get(line[:1])))
 
 
 # -- clear ---------------------------------------------------------------------------
@@ -209,15 +332,15 @@ def _refresh(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
 
 def _clear(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
     settings = RepSettings.read(scrapy_settings)
+    origin = None
     if options.origin is not None:
         origin = origin_of(options.origin)
-        deleted = int(use_store(settings, lambda store: store.delete(origin), False))
+        deleted = int(use_store(settings, lambda store: store.delete(origin)) or 0)
+    elif options.yes or _confirmed(settings):
+        deleted = use_store(settings, lambda store: store.clear()) or 0
     else:
-        origin = None
-        if not options.yes and not _confirmed(settings):
-            sys.stderr.write("Nothing was deleted\n")
-            return WRONG
-        deleted = use_store(settings, lambda store: store.clear(), 0)
+        sys.stderr.write("Nothing was deleted\n")
+        return WRONG
     if options.format == "json":
         write_json({"deleted": deleted})
     else:
@@ -229,21 +352,13 @@ def _confirmed(settings: RepSettings) -> bool:
     """Whether the user agrees to delete all. Raises :exc:`CommandError` without a terminal."""
     if not sys.stdin.isatty():
         raise CommandError("this would delete all origins: add --yes, or name one origin")
-
-    async def count(store: Store) -> int:
-        return sum([1 async for _ in store.origins()])
-
-    origins = number(use_store(settings, count, 0), "origin")
+    origins = number(len(use_store(settings, sorted_origins) or ()), "origin")
     sys.stderr.write(f"Delete all {origins} in {store_place(settings)}? [y/N] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 # -- options -------------------------------------------------------------------------
-
-
-def _add_list_options(parser: argparse.ArgumentParser) -> None:
-    common.add_json(parser, "csv")
 
 
 def _add_origin(parser: argparse.ArgumentParser, nargs: str | None = None) -> None:
@@ -274,7 +389,7 @@ of a Redis.""",
 Lists cached origins by host, and what they mean for a crawl that begins now.
 
 Exit codes: 0 done, 2 error""",
-            _add_list_options,
+            lambda parser: common.add_json(parser, "csv"),
             _list,
             """\
   scrapy robots cache list

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
+from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from scrapy import Spider
 from scrapy.crawler import AsyncCrawlerProcess, Crawler, CrawlerProcess
-from scrapy.settings import SETTINGS_PRIORITIES, BaseSettings, Settings
+from scrapy.settings import BaseSettings, Settings
 from scrapy.utils.reactor import is_asyncio_reactor_installed, is_reactor_installed
 from twisted.python.failure import Failure
 
@@ -41,60 +42,58 @@ def with_crawler(
     Can be called once per process, because a reactor runs only once. Raises what *work*
     raises, and :exc:`CommandError` if the crawl ends without a result.
     """
-    results: list[_T] = []
-    errors: list[Exception] = []
-
-    async def job(crawler: Crawler) -> None:
-        try:
-            results.append(await work(crawler))
-        except Exception as error:
-            # Scrapy would log it and go on.
-            errors.append(error)
-
     changed = Settings()
     changed.update(settings.copy())
     changed.setdict(_SETTINGS | changes, "cmdline")
-    if (settings.getpriority("LOG_LEVEL") or 0) < SETTINGS_PRIORITIES["cmdline"]:
-        changed.set("LOG_LEVEL", log_level, "cmdline")
-    failure = run_spider(changed, _WorkSpider, job=job)
-    if errors:
-        raise errors[0]
-    if not results:
-        why = f"{type(failure).__name__}: {failure}" if failure else "see its log"
+    # The command line has a higher priority, a project a lower one.
+    changed.set("LOG_LEVEL", log_level, "spider")
+    outcome: Future[_T] = Future()
+    why = "see its log"
+    try:
+        run_spider(changed, _WorkSpider, work=work, outcome=outcome)
+    except Exception as error:
+        why = f"{type(error).__name__}: {error}"
+    if not outcome.done():
         raise CommandError(f"the crawl that was to fetch it failed: {why}")
-    return results[0]
+    return outcome.result()
 
 
-def run_spider(settings: Settings, spider: type[Spider], **arguments: Any) -> BaseException | None:
-    """Run *spider* to its end, and return what the crawl raised.
+def run_spider(settings: Settings, spider: type[Spider], **arguments: Any) -> None:
+    """Run *spider* to its end. Raises what the crawl raised.
 
     Interrupts are left to the caller.
     """
     if is_reactor_installed() and not is_asyncio_reactor_installed():
         # The settings of the project import twisted.internet.reactor: that is its choice.
         settings.set("TWISTED_REACTOR", None, "cmdline")
-    if not settings.getbool("TWISTED_REACTOR_ENABLED", True):
+    if settings.getbool("TWISTED_REACTOR_ENABLED", True):
+        process = CrawlerProcess(settings)
+        failures: list[Failure] = []
+        process.crawl(spider, **arguments).addErrback(failures.append)
+        process.start(install_signal_handlers=False)
+        for failure in failures:
+            failure.raiseException()
+    else:
         reactorless = AsyncCrawlerProcess(settings)
         task = reactorless.crawl(spider, **arguments)
         reactorless.start(install_signal_handlers=False)
-        return task.exception() if task.done() and not task.cancelled() else None
-    failures: list[Failure] = []
-    process = CrawlerProcess(settings)
-    process.crawl(spider, **arguments).addErrback(failures.append)
-    process.start(install_signal_handlers=False)
-    return failures[0].value if failures else None
+        task.result()
 
 
 class _WorkSpider(Spider):
-    """Does its job when it starts, and requests no page."""
+    """Does its work when it starts, and requests no page."""
 
     name = "robots-command"
-    job: Callable[[Crawler], Awaitable[None]]
+    work: Callable[[Crawler], Awaitable[Any]]
+    outcome: Future[Any]
 
     async def start(self) -> AsyncIterator[Any]:
-        """Do the job."""
-        await self.job(self.crawler)
+        """Do the work."""
+        try:
+            self.outcome.set_result(await self.work(self.crawler))
+        except Exception as error:
+            # Scrapy would log it and go on.
+            self.outcome.set_exception(error)
         # Scrapy wants a generator.
-        no_requests: tuple[Any, ...] = ()
-        for request in no_requests:
+        for request in list[Any]():
             yield request

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 from urllib.parse import urljoin
@@ -19,15 +19,7 @@ from twisted.python.failure import Failure
 
 import scrapy_rep
 from scrapy_rep.cli.crawling import run_spider
-from scrapy_rep.cli.demo_sites import (
-    AGENT_TOKEN,
-    DemoSite,
-    Outcome,
-    Served,
-    because,
-    demo_sites,
-    serving,
-)
+from scrapy_rep.cli.demo_sites import AGENT_TOKEN, DemoSite, Served, because, demo_sites, serving
 from scrapy_rep.cli.errors import FINE, WRONG, CommandError
 from scrapy_rep.cli.options import Subcommand
 from scrapy_rep.cli.output import Column, Cut, Printer, Table
@@ -49,8 +41,6 @@ _COLUMNS = (
 _MOST_DETAIL = 26
 # Differences that are listed; if everything is wrong, the first ones tell enough.
 _MOST_DIFFERENCES = 50
-# Progress lines, at most.
-_MOST_LINES = 40
 _NO_LOG: dict[str, Any] = {"LOG_ENABLED": False}
 _SETTINGS: dict[str, Any] = {
     # The whole installation of scrapy-rep.
@@ -64,10 +54,6 @@ _SETTINGS: dict[str, Any] = {
     # if all sites share one host.
     "CONCURRENT_REQUESTS": 100,
     "CONCURRENT_REQUESTS_PER_DOMAIN": 100,
-    # Scrapy starts as many tasks for each response, and there are no items.
-    "CONCURRENT_ITEMS": 1,
-    # The default queue of Scrapy looks at every host for each request.
-    "SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.ScrapyPriorityQueue",
     # A page is requested at most once, and the demo must notice a second time.
     "RETRY_ENABLED": False,
     # A proxy of the environment does not know our loopback addresses.
@@ -120,159 +106,135 @@ def _run(options: argparse.Namespace, settings: BaseSettings) -> int:
 def run_demo(sites: Sequence[DemoSite], out: TextIO, settings: dict[str, Any] = _NO_LOG) -> int:
     """Crawl *sites*, and print a table of them to *out*; *settings* are added to the demo's.
 
-    Returns the exit code: 0 if every outcome was the expected one, else 1.
+    Returns the exit code: 0 if every outcome was the expected one, else 1. Raises what keeps
+    Scrapy from starting.
     """
     printer = Printer(out)
     printer.line(f"scrapy-rep {scrapy_rep.__version__} on Scrapy {scrapy.__version__}")
+    count = f"{len(sites)} origins, {sum(len(site.pages) for site in sites)} pages"
+    printer.line(f"{count} on this machine, to crawl as {AGENT_TOKEN}")
+    printer.line()
+    responses: dict[str, Response] = {}
+    reasons: list[str] = []
     with serving(sites) as served:
-        crawl = DemoCrawl(served, printer)
-        count = f"{len(served)} origins, {len(crawl.pages)} pages"
-        printer.line(f"{count} on this machine, to crawl as {AGENT_TOKEN}")
-        printer.line()
-        seconds = crawl.run(settings)
+        started = time.monotonic()
+        run_spider(
+            Settings(_SETTINGS | settings),
+            _DemoSpider,
+            sites=served,
+            responses=responses,
+            reasons=reasons,
+            printer=printer,
+            started=started,
+        )
+        seconds = time.monotonic() - started
     printer.line()
-    table = Table(printer, _COLUMNS)
-    table.write([_row(site, crawl.responses_of(site)) for site in served])
+    Table(printer, _COLUMNS).write([_row(site, responses) for site in served])
     printer.line()
-    fetched, refused = sum(site.fetched for site in served), sum(len(s.refused) for s in served)
+    fetched, refused = sum(site.fetched for site in served), sum(len(s.refusals) for s in served)
     printer.line(f"{count}: {fetched} fetched, {refused} refused in {seconds:.1f} s")
-    return _conclude(crawl.differences(), printer)
-
-
-# -- crawling ------------------------------------------------------------------------
-
-
-class DemoCrawl:
-    """A crawl of *sites*: what the spider sees, and the lines that are printed meanwhile."""
-
-    def __init__(self, sites: list[Served], printer: Printer) -> None:
-        self.sites = sites
-        self.pages = {site.url(path): (site, path) for site in sites for path in site.site.pages}
-        self._printer = printer
-        # By URL, of the robots.txt files.
-        self._responses: dict[str, Response] = {}
-        # Why Scrapy ended the crawl: "finished", if all went well.
-        self._finish_reason = "not started"
-        self._done = self._finished = 0
-        self._every = -(-len(sites) // _MOST_LINES)
-        self._started = time.monotonic()
-
-    def run(self, settings: dict[str, Any]) -> float:
-        """Run it to its end, and return the seconds. Raises what keeps Scrapy from starting."""
-        failure = run_spider(Settings(_SETTINGS | settings), _DemoSpider, crawl=self)
-        if failure is not None:
-            raise failure
-        return time.monotonic() - self._started
-
-    def connect(self, crawler: Crawler) -> None:
-        """Connect signals, before the middleware does that unpacks bodies and changes headers."""
-        crawler.signals.connect(self._downloaded, signals.response_downloaded)
-        crawler.signals.connect(self._closed, signals.spider_closed)
-
-    def requests(self) -> Iterator[Request]:
-        """One for each page, none of which the duplicate filter may drop."""
-        for url in self.pages:
-            yield Request(
-                url,
-                callback=self._fetched,
-                errback=self._failed,
-                cb_kwargs={"asked": url},
-                dont_filter=True,
-                meta={"handle_httpstatus_all": True, "dont_redirect": True},
-            )
-
-    def _fetched(self, response: Response, asked: str) -> None:
-        self._note(asked, response.status)
-
-    def _failed(self, failure: Failure) -> None:
-        error = failure.value
-        outcome: Outcome = printable(f"{type(error).__name__}: {error}")
-        if isinstance(error, RobotsForbidden):
-            outcome = error.verdict
-        self._note(failure.request.cb_kwargs["asked"], outcome)  # type: ignore[attr-defined]
-
-    def _downloaded(self, response: Response, request: Request) -> None:
-        if "asked" not in request.cb_kwargs:
-            self._responses[request.url] = response.copy()
-
-    def _closed(self, reason: str) -> None:
-        self._finish_reason = reason
-
-    def _note(self, url: str, outcome: Outcome) -> None:
-        """Write a line when the site of *url* is complete."""
-        site, path = self.pages[url]
-        site.outcomes[path] = outcome
-        self._done += 1
-        is_complete = len(site.outcomes) == len(site.site.pages)
-        self._finished += is_complete
-        seconds = f"{time.monotonic() - self._started:5.1f} s"
-        if is_complete and self._finished % self._every == 0:
-            self._printer.line(
-                f"{seconds}  {self._finished:2}/{len(self.sites)}  {site.server.url:<24}  "
-                f"{site.fetched} fetched, {len(site.refused)} refused  {site.site.name}"
-            )
-        self._printer.status(f"{seconds}  {self._done}/{len(self.pages)} pages")
-
-    def responses_of(self, site: Served) -> list[Response]:
-        """The responses to the robots.txt of *site*, redirects first."""
-        found: list[Response] = []
-        url = site.server.url + ROBOTS_TXT
-        while (response := self._responses.get(url)) and response not in found:
-            found.append(response)
-            url = urljoin(url, _header(response, "Location"))
-        return found
-
-    def differences(self) -> list[str]:
-        """What is not as expected, a line each."""
-        early = f"the crawl ended early: {self._finish_reason}"
-        lines = [] if self._finish_reason == "finished" else [early]
-        for each in self.sites:
-            lines += [f"{each.site.name}: {line}" for line in each.differences()]
-        return lines
+    differences = [f"{each.site.name}: {line}" for each in served for line in each.differences()]
+    if reasons != ["finished"]:
+        differences.insert(0, f"the crawl ended early: {', '.join(reasons)}")
+    return _conclude(differences, printer)
 
 
 class _DemoSpider(Spider):
+    """Requests all pages of *sites*, notes what comes of each, and prints progress meanwhile."""
+
     name = "robots-demo"
-    crawl: DemoCrawl
+    sites: list[Served]
+    #: By URL, those to requests for robots.txt.
+    responses: dict[str, Response]
+    #: Why Scrapy ended the crawl: "finished", if all went well.
+    reasons: list[str]
+    printer: Printer
+    started: float
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> _DemoSpider:
         spider = super().from_crawler(crawler, *args, **kwargs)
-        spider.crawl.connect(crawler)
+        # Connected before the middleware that unpacks bodies and changes headers.
+        crawler.signals.connect(spider.downloaded, signals.response_downloaded)
         return spider
 
     async def start(self) -> AsyncIterator[Any]:
-        for request in self.crawl.requests():
-            yield request
+        self.pages_done = self.sites_done = 0
+        self.page_count = sum(len(site.site.pages) for site in self.sites)
+        for site in self.sites:
+            for path in site.site.pages:
+                yield Request(
+                    site.url(path),
+                    callback=self.fetched,
+                    errback=self.failed,
+                    cb_kwargs={"site": site, "path": path},
+                    dont_filter=True,
+                    meta={"handle_httpstatus_all": True, "dont_redirect": True},
+                )
+
+    def downloaded(self, response: Response, request: Request) -> None:
+        if "site" not in request.cb_kwargs:
+            self.responses[request.url] = response.copy()
+
+    def fetched(self, response: Response, site: Served, path: str) -> None:
+        site.outcomes[path] = response.status
+        self.show_progress(site)
+
+    def failed(self, failure: Failure) -> None:
+        site, path = failure.request.cb_kwargs.values()  # type: ignore[attr-defined]
+        error = failure.value
+        text = printable(f"{type(error).__name__}: {error}")
+        site.outcomes[path] = error.verdict if isinstance(error, RobotsForbidden) else text
+        self.show_progress(site)
+
+    def show_progress(self, site: Served) -> None:
+        """Write a line if *site* is complete."""
+        self.pages_done += 1
+        seconds = f"{time.monotonic() - self.started:5.1f} s"
+        if len(site.outcomes) == len(site.site.pages):
+            self.sites_done += 1
+            self.printer.line(
+                f"{seconds}  {self.sites_done:2}/{len(self.sites)}  {site.server.url:<24}  "
+                f"{site.fetched} fetched, {len(site.refusals)} refused  {site.site.name}"
+            )
+        self.printer.status(f"{seconds}  {self.pages_done}/{self.page_count} pages")
+
+    def closed(self, reason: str) -> None:
+        self.reasons.append(reason)
 
 
-# -- output --------------------------------------------------------------------------
-
-
-def _row(site: Served, responses: list[Response]) -> tuple[str, ...]:
-    verdicts = [verdict for _, verdict in site.refused]
+def _row(site: Served, responses: Mapping[str, Response]) -> tuple[str, ...]:
+    chain = _redirect_chain(site.server.url + ROBOTS_TXT, responses)
+    why = ""
+    if site.refusals:
+        # Without the reason, which the column of the meaning shows.
+        first = site.refusals[0]
+        why = because(first) if first.rule else printable(first.detail, _MOST_DETAIL)
     return (
         site.site.name,
         site.server.url.removeprefix("http://"),
-        _response_text(responses),
-        _meaning(verdicts, responses),
+        _response_text(chain),
+        _meaning(site.refusals, chain),
         str(site.fetched),
-        str(len(verdicts)),
-        _why(verdicts[0]) if verdicts else "",
+        str(len(site.refusals)),
+        why,
     )
 
 
-def _why(verdict: Verdict) -> str:
-    """In short, and without the reason, which the column of the meaning shows."""
-    return because(verdict) if verdict.rule else printable(verdict.detail, _MOST_DETAIL)
+def _redirect_chain(url: str, responses: Mapping[str, Response]) -> list[Response]:
+    found: list[Response] = []
+    while (response := responses.get(url)) and response not in found:
+        found.append(response)
+        url = urljoin(url, _header(response, "Location"))
+    return found
 
 
-def _response_text(responses: Sequence[Response]) -> str:
+def _response_text(chain: Sequence[Response]) -> str:
     """The responses, such as "302, then 200, 34 B"."""
-    if not responses:
+    if not chain:
         return "no answer"
-    last = responses[-1]
-    text = ", then ".join(str(response.status) for response in responses)
+    last = chain[-1]
+    text = ", then ".join(str(response.status) for response in chain)
     if encoding := _header(last, "Content-Encoding"):
         text += f" {printable(encoding)}"
     if _header(last, "Location"):
@@ -285,12 +247,12 @@ def _response_text(responses: Sequence[Response]) -> str:
     return text
 
 
-def _meaning(verdicts: Sequence[Verdict], responses: Sequence[Response]) -> str:
+def _meaning(refusals: Sequence[Verdict], chain: Sequence[Response]) -> str:
     """What the responses mean for the crawl, by the verdicts if there are any."""
-    if verdicts:
-        by_rule = Reason.RULE in {verdict.reason for verdict in verdicts}
+    if refusals:
+        by_rule = any(verdict.reason is Reason.RULE for verdict in refusals)
         return "rules apply" if by_rule else "refuse all"
-    return "no rule" if responses and 200 <= responses[-1].status < 300 else "allow all"
+    return "no rule" if chain and 200 <= chain[-1].status < 300 else "allow all"
 
 
 def _header(response: Response, name: str) -> str:

@@ -24,29 +24,21 @@ AGENT_TOKEN = "ExampleBot"
 
 @dataclass(frozen=True, slots=True)
 class DemoSite:
-    """One origin: its name in the output, its robots.txt, its pages.
-
-    *pages* maps path and query to how the reason for the refusal must start, in the form of
-    :func:`because`; to "" if the page must be fetched.
-    """
+    """One origin: its name in the output, its robots.txt, its pages."""
 
     name: str
-    #: A whole response, or code; ``None`` for a port at which nothing listens.
-    robots: bytes | Answer | None
+    #: The answer to /robots.txt, a whole response or code; or the name of the site to whose
+    #: robots.txt it redirects; ``None`` for a port at which nothing listens.
+    robots: bytes | Answer | str | None
+    #: By path and query: how the reason for the refusal must start, in the form of
+    #: :func:`because`; "" if the page must be fetched.
     pages: Mapping[str, str]
     #: Responses of other paths on the way to the rules. Each is requested once.
     hops: Mapping[str, bytes] = field(default_factory=dict)
-    #: The name of the site to whose robots.txt this one redirects, instead of *robots*.
-    redirects_to: str = ""
     #: The name of an earlier site whose host it shares, on another port.
     beside: str = ""
     #: How often its robots.txt is fetched: more than once where others redirect to it.
     robots_requests: int = 1
-
-    @property
-    def is_closed(self) -> bool:
-        """Whether nothing listens at its port."""
-        return self.robots is None and not self.redirects_to
 
 
 def because(verdict: Verdict) -> str:
@@ -69,142 +61,114 @@ def allowed(*paths: str) -> dict[str, str]:
     return dict.fromkeys(paths, "")
 
 
-def refused(*paths: str, because: str) -> dict[str, str]:
-    """Pages that must be refused, all for the same reason."""
-    return dict.fromkeys(paths, because)
-
-
 _PRIVATE = b"User-agent: *\nDisallow: /private/\n"
-_PRIVATE_PAGES = allowed("/") | refused("/private/page", because="line 2: Disallow: /private/")
+_PRIVATE_PAGES = allowed("/") | {"/private/page": "line 2: Disallow: /private/"}
 _OPEN_PAGES = allowed("/", "/page")
 _HTML = b"<!DOCTYPE html>\n<html><body>\nDisallow: /\n</body></html>\n"
+_REFUSE_ALL = b"User-agent: *\nDisallow: /\n"
+# The handler or the fetcher gives up first, and the operating system words the rest.
+_UNREACHABLE = dict.fromkeys(("/", "/page"), "unreachable (")
 
-_RULES = (
+_SITES = (
     DemoSite(
         "plain rules",
         says(b"# Lines count from 1.\nUser-agent: *\nDisallow: /private/\nDisallow: /tmp\n"),
         allowed("/", "/public/page", "/private")
-        | refused("/private/page", because="line 3: Disallow: /private/")
-        | refused("/tmpfile", because="line 4: Disallow: /tmp"),
+        | {"/private/page": "line 3: Disallow: /private/", "/tmpfile": "line 4: Disallow: /tmp"},
     ),
     DemoSite(
         "allow in disallow",
         says(b"User-agent: *\nDisallow: /shop/\nAllow: /shop/offers/\n"),
-        allowed("/", "/shop/offers/1")
-        | refused("/shop/basket", because="line 2: Disallow: /shop/"),
+        allowed("/", "/shop/offers/1") | {"/shop/basket": "line 2: Disallow: /shop/"},
     ),
     DemoSite(
         "wildcards",
         says(b"User-agent: *\nDisallow: /*.pdf$\nDisallow: /*/print?\n"),
-        refused("/docs/a.pdf", because="line 2: Disallow: /*.pdf$")
-        | refused("/news/print?page=2", because="line 3: Disallow: /*/print?")
+        {
+            "/docs/a.pdf": "line 2: Disallow: /*.pdf$",
+            "/news/print?page=2": "line 3: Disallow: /*/print?",
+        }
         | allowed("/docs/a.pdf?page=2", "/news/print", "/print?page=2"),
     ),
     DemoSite(
-        "group for us",
-        says(b"User-agent: *\nDisallow: /\n\nUser-agent: examplebot\nDisallow: /drafts/\n"),
-        _OPEN_PAGES | refused("/drafts/1", because="line 5: Disallow: /drafts/"),
+        "own group",
+        says(_REFUSE_ALL + b"\nUser-agent: examplebot\nDisallow: /drafts/\n"),
+        _OPEN_PAGES | {"/drafts/1": "line 5: Disallow: /drafts/"},
     ),
     DemoSite(
-        "group for others",
+        "group of others",
         says(b"User-agent: Example\nUser-agent: OtherBot\nDisallow: /\n"),
         _OPEN_PAGES,
     ),
-)
-
-# RFC 9309 §2.3.1.3: 400 to 499 is "unavailable". §2.3.1.4: 500 to 599 is "unreachable". The
-# body of such an answer is not a robots.txt.
-_STATUSES = (
-    DemoSite("404", http_response(404, b"User-agent: *\nDisallow: /\n"), _OPEN_PAGES),
-    DemoSite("403", http_response(403, b"User-agent: *\nDisallow: /\n"), _OPEN_PAGES),
-    DemoSite("429", http_response(429, b"User-agent: *\nDisallow: /\n"), _OPEN_PAGES),
+    # RFC 9309 §2.3.1.3: 400 to 499 is "unavailable". §2.3.1.4: 500 to 599 is "unreachable". The
+    # body of such an answer is not a robots.txt.
+    DemoSite("404", http_response(404, _REFUSE_ALL), _OPEN_PAGES),
+    DemoSite("403", http_response(403, _REFUSE_ALL), _OPEN_PAGES),
+    DemoSite("429", http_response(429, _REFUSE_ALL), _OPEN_PAGES),
     DemoSite(
         "500",
         http_response(500, b"User-agent: *\nAllow: /\n"),
-        refused("/", "/page", because="unreachable (status 500)"),
+        dict.fromkeys(("/", "/page"), "unreachable (status 500)"),
     ),
-)
-
-# RFC 9309 §2.3.1.2: the rules found in the end are those of the first origin.
-_REDIRECTS = (
+    # RFC 9309 §2.3.1.2: the rules found in the end are those of the first origin.
     DemoSite(
         "redirect",
-        None,
-        allowed("/", "/from/first") | refused("/moved/first", because="line 2: Disallow: /moved/"),
-        redirects_to="redirect's target",
+        "redirect's target",
+        allowed("/", "/from/first") | {"/moved/first": "line 2: Disallow: /moved/"},
     ),
     DemoSite(
         "redirect's target",
         says(b"User-agent: *\nDisallow: /moved/\n"),
-        allowed("/", "/from/target")
-        | refused("/moved/target", because="line 2: Disallow: /moved/"),
+        allowed("/", "/from/target") | {"/moved/target": "line 2: Disallow: /moved/"},
         robots_requests=2,
     ),
-    DemoSite(
-        "redirect loop", redirect("/there"), _OPEN_PAGES, hops={"/there": redirect(ROBOTS_TXT)}
-    ),
-)
-
-# Another port of the same host is another origin, as another scheme is.
-_ORIGINS = (
+    DemoSite("redirect loop", redirect("/there"), _OPEN_PAGES, {"/there": redirect(ROBOTS_TXT)}),
+    # Another port of the same host is another origin, as another scheme is.
     DemoSite(
         "one port",
         says(b"User-agent: *\nDisallow: /one/\n"),
-        allowed("/two/page") | refused("/one/page", because="line 2: Disallow: /one/"),
+        allowed("/two/page") | {"/one/page": "line 2: Disallow: /one/"},
     ),
     DemoSite(
         "another port",
         says(b"User-agent: *\nDisallow: /two/\n"),
-        allowed("/one/page") | refused("/two/page", because="line 2: Disallow: /two/"),
+        allowed("/one/page") | {"/two/page": "line 2: Disallow: /two/"},
         beside="one port",
     ),
-)
-
-_ENCODINGS = (
+    # The same letter in UTF-8 is another path.
     DemoSite(
         "Latin-1",
         says(b"User-agent: *\nDisallow: /caf\xe9/\n"),
-        # The same letter in UTF-8 is another path.
-        refused("/caf%E9/menu", because="line 2: Disallow: /caf\\xe9/")
-        | allowed("/caf%C3%A9/menu", "/"),
+        {"/caf%E9/menu": "line 2: Disallow: /caf\\xe9/"} | allowed("/caf%C3%A9/menu", "/"),
     ),
     DemoSite(
         "UTF-16",
         says(codecs.BOM_UTF16_LE + "User-agent: *\nDisallow: /caf\xe9/\n".encode("utf-16-le")),
-        refused("/caf%C3%A9/menu", because="line 2: Disallow: /caf\xe9/") | allowed("/caf%E9/menu"),
+        {"/caf%C3%A9/menu": "line 2: Disallow: /caf\xe9/"} | allowed("/caf%E9/menu"),
     ),
     DemoSite(
         "CR as line end",
         says(b"User-agent: *\rDisallow: /old/\r"),
-        refused("/old/page", because="line 2: Disallow: /old/") | allowed("/"),
+        {"/old/page": "line 2: Disallow: /old/"} | allowed("/"),
     ),
     DemoSite("empty file", says(b""), _OPEN_PAGES),
     DemoSite("HTML page", says(_HTML, ("Content-Type", "text/html")), _OPEN_PAGES),
+    DemoSite("endless body", stream(_PRIVATE, b"#" * 65_000 + b"\n"), _PRIVATE_PAGES),
 )
 
 
 def demo_sites() -> tuple[DemoSite, ...]:
-    """All sites of the demo."""
-    return (*_RULES, *_STATUSES, *_REDIRECTS, *_ORIGINS, *_ENCODINGS, *_failures())
-
-
-def _failures() -> tuple[DemoSite, ...]:
-    """A function, because the gzip bomb takes long to make."""
+    """All sites of the demo. A function, because the gzip bomb takes long to make."""
     late = _PRIVATE + b"#" * 512_000 + b"\nDisallow: /late/\n"
     bomb = gzip.compress(_PRIVATE + b"#" * 32 * 2**20, compresslevel=6)
-    endless = stream(_PRIVATE, b"#" * 65_000 + b"\n")
-    # The handler or the fetcher gives up first, and the operating system words the rest.
-    unreachable = refused("/", "/page", because="unreachable (")
     return (
-        DemoSite("endless body", endless, _PRIVATE_PAGES),
+        *_SITES,
         DemoSite("late rule", says(late), _PRIVATE_PAGES | allowed("/late/page")),
         DemoSite("gzip bomb", says(bomb, ("Content-Encoding", "gzip")), _PRIVATE_PAGES),
-        DemoSite("never answers", hang, unreachable),
-        DemoSite("closed port", None, unreachable),
+        DemoSite("never answers", hang, _UNREACHABLE),
+        DemoSite("closed port", None, _UNREACHABLE),
     )
 
-
-# -- serving -------------------------------------------------------------------------
 
 _PAGE = http_response(200, b"<p>A page.</p>\n", [("Content-Type", "text/html")], "OK")
 
@@ -230,41 +194,34 @@ class Served:
         return sum(isinstance(outcome, int) for outcome in self.outcomes.values())
 
     @property
-    def refused(self) -> list[tuple[str, Verdict]]:
-        """The pages that were refused, in the order of the site."""
-        found = [(path, self.outcomes.get(path)) for path in self.site.pages]
-        return [(path, outcome) for path, outcome in found if isinstance(outcome, Verdict)]
+    def refusals(self) -> list[Verdict]:
+        """The verdicts that refused pages, in the order of the site."""
+        outcomes = map(self.outcomes.get, self.site.pages)
+        return [outcome for outcome in outcomes if isinstance(outcome, Verdict)]
 
     def differences(self) -> Iterator[str]:
         """What is not as expected, a line each."""
         for path, reason in self.site.pages.items():
-            wanted = f"refused ({reason})" if reason else "fetched"
-            outcome = self.outcomes.get(path, "no outcome")
-            if not _is_expected(reason, outcome):
-                yield f"{path}: expected {wanted}, but {_in_words(outcome)}"
-        expected, seen = self._expected_requests(), Counter(self.server.targets())
-        for target in expected | seen:
-            if expected[target] != seen[target]:
+            wanted = f"refused ({reason}" if reason else "fetched (status 200)"
+            outcome = _in_words(self.outcomes.get(path, "no outcome"))
+            if not outcome.startswith(wanted):
+                expected = f"refused ({reason})" if reason else "fetched"
+                yield f"{path}: expected {expected}, but {outcome}"
+        requests, seen = self._expected_requests(), Counter(self.server.targets())
+        for target in requests | seen:
+            if requests[target] != seen[target]:
                 yield (
-                    f"{target}: expected {_times(expected[target])} at the server, "
+                    f"{target}: expected {_times(requests[target])} at the server, "
                     f"but it was asked for {_times(seen[target])}"
                 )
 
     def _expected_requests(self) -> Counter[str]:
         """Each allowed page once, and robots.txt as often as the site says."""
-        if self.site.is_closed:
+        if self.site.robots is None:
             return Counter()
         pages = (path for path, reason in self.site.pages.items() if not reason)
         targets = [self.url(path).removeprefix(self.server.url) or "/" for path in pages]
-        # A site without pages is not asked for its rules.
-        robots = self.site.robots_requests if self.site.pages else 0
-        return Counter([*targets, *self.site.hops, *[ROBOTS_TXT] * robots])
-
-
-def _is_expected(reason: str, outcome: Outcome) -> bool:
-    if isinstance(outcome, Verdict):
-        return reason != "" and because(outcome).startswith(reason)
-    return not reason and outcome == 200
+        return Counter([*targets, *self.site.hops, *[ROBOTS_TXT] * self.site.robots_requests])
 
 
 def _in_words(outcome: Outcome) -> str:
@@ -283,7 +240,7 @@ def serving(sites: Sequence[DemoSite]) -> Iterator[list[Served]]:
     by_name: dict[str, Site] = {}
     with LoopbackServers() as servers, ExitStack() as closed_ports:
         for site in sites:
-            if site.is_closed:
+            if site.robots is None:
                 # While the socket is open, no other program can listen there.
                 port = closed_ports.enter_context(socket.socket())
                 port.bind(("127.0.0.1", 0))
@@ -298,8 +255,8 @@ def _answer(site: DemoSite, by_name: dict[str, Site]) -> Answer:
     async def answer(asked: Asked, writer: asyncio.StreamWriter) -> None:
         if asked.target != ROBOTS_TXT:
             writer.write(site.hops.get(asked.target, _PAGE))
-        elif site.redirects_to:
-            writer.write(redirect(by_name[site.redirects_to].url + ROBOTS_TXT, 301))
+        elif isinstance(site.robots, str):
+            writer.write(redirect(by_name[site.robots].url + ROBOTS_TXT, 301))
         elif isinstance(site.robots, bytes):
             writer.write(site.robots)
         elif site.robots is not None:

@@ -7,6 +7,7 @@ import difflib
 import json
 import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -109,9 +110,6 @@ def _url_of_line(line: str) -> str | None:
     return url if isinstance(url, str) else None
 
 
-# -- output --------------------------------------------------------------------------
-
-
 def _show(found: Changes, tried: int, printer: Printer, session: Session) -> None:
     if found.is_same_file:
         printer.line("Nothing changes: it is the same file.")
@@ -119,8 +117,10 @@ def _show(found: Changes, tried: int, printer: Printer, session: Session) -> Non
         printer.line("Nothing changes: only comments, order or spelling are different.")
     for change in found.agents:
         _show_agents(change, printer)
-    _show_list("AI agents that are named now", found.ai_agents_added, printer)
-    _show_list("AI agents that are no longer named", found.ai_agents_removed, printer)
+    if found.ai_agents_added:
+        printer.line(f"AI agents that are named now: {', '.join(found.ai_agents_added)}")
+    if found.ai_agents_removed:
+        printer.line(f"AI agents that are no longer named: {', '.join(found.ai_agents_removed)}")
     for text in found.records_added:
         printer.line(printer.styled(f"added: {text}", Style.GOOD))
     for text in found.records_removed:
@@ -137,23 +137,15 @@ def _show_agents(change: AgentChange, printer: Printer) -> None:
     names = ", ".join(printable(name) for name in change.names[:10])
     if len(change.names) > 10:
         names += f" and {len(change.names) - 10:,} more"
-    for verb, paths, style in (
-        ("gained", change.gained, Style.GOOD),
-        ("lost", change.lost, Style.BAD),
-    ):
+    tried = f"{number(change.tried, 'path')} that were tried"
+    gained, lost = ("gained", change.gained, Style.GOOD), ("lost", change.lost, Style.BAD)
+    for verb, paths, style in (gained, lost):
         if paths:
-            count = f"{len(paths):,} of {number(change.tried, 'path')} that were tried"
             said = printer.styled(f"{names} {verb} access", style)
-            printer.line(f"{said}: {count}, such as {change.examples(paths)}")
+            examples = change.examples(paths)
+            printer.line(f"{said}: {len(paths):,} of {tried}, such as {examples}")
     if not (change.gained or change.lost):
-        tried = number(change.tried, "path")
-        printer.line(f"{names}: other rules, but {tried} that were tried are as before")
-
-
-def _show_list(title: str, names: Iterable[str], printer: Printer) -> None:
-    listed = ", ".join(names)
-    if listed:
-        printer.line(f"{title}: {listed}")
+        printer.line(f"{names}: other rules, but {tried} are as before")
 
 
 def _show_text(old: RobotsTxt, new: RobotsTxt, printer: Printer) -> None:
@@ -165,25 +157,10 @@ def _show_text(old: RobotsTxt, new: RobotsTxt, printer: Printer) -> None:
 
 
 def _as_json(found: Changes, tried: int) -> dict[str, Any]:
-    return {
-        "same_file": found.is_same_file,
-        "changed": not found.is_nothing,
-        "agents": [
-            {
-                "names": change.names,
-                "tried": change.tried,
-                "gained": change.gained,
-                "lost": change.lost,
-            }
-            for change in found.agents
-        ],
-        "ai_agents_added": found.ai_agents_added,
-        "ai_agents_removed": found.ai_agents_removed,
-        "records_added": found.records_added,
-        "records_removed": found.records_removed,
-        "urls": tried,
-        "flips": [{"url": flip.url, "allowed": flip.allowed} for flip in found.flips],
-    }
+    fields = asdict(found)
+    same_file, flips = fields.pop("is_same_file"), fields.pop("flips")
+    first = {"same_file": same_file, "changed": not found.is_nothing}
+    return first | fields | {"urls": tried, "flips": flips}
 
 
 DIFF = Subcommand(

@@ -8,7 +8,6 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from scrapy import Request, signals
@@ -22,22 +21,26 @@ from scrapy_rep.cli.errors import FAILED, FINE, WRONG, CommandError
 from scrapy_rep.cli.options import Subcommand
 from scrapy_rep.cli.output import Printer, Style, number, span, write_json
 from scrapy_rep.cli.sources import Session, origin_of
-from scrapy_rep.cli.store import NewCrawl, OriginState
+from scrapy_rep.cli.store import OriginState, state_of
 from scrapy_rep.policies.cache import PolicyCache, steady
+from scrapy_rep.rep.caching.access import FetchResult
 from scrapy_rep.rep.caching.freshness import validators
 from scrapy_rep.rep.dialects import Access
 from scrapy_rep.rep.lint.findings import Severity
 from scrapy_rep.rep.parsing.lines import utf16_of
 from scrapy_rep.rep.parsing.urls import Origin
+from scrapy_rep.rep.policy import Policy
+from scrapy_rep.rep.rules.robotstxt import RobotsTxt
 from scrapy_rep.rep.text import printable
 from scrapy_rep.settings import RepSettings
 
 _STYLES = {
-    Access.SUCCESSFUL: Style.GOOD,
-    Access.UNAVAILABLE: Style.GOOD,
-    Access.UNREACHABLE: Style.BAD,
-    Access.DISALLOWED: Style.BAD,
+    Access.SUCCESSFUL.value: Style.GOOD,
+    Access.UNAVAILABLE.value: Style.GOOD,
+    Access.UNREACHABLE.value: Style.BAD,
+    Access.DISALLOWED.value: Style.BAD,
 }
+_EXIT_CODES = {Access.UNREACHABLE.value: FAILED, Access.DISALLOWED.value: WRONG}
 
 _DESCRIPTION = """\
 Fetches the robots.txt of an origin now, and shows how the server answered and
@@ -63,95 +66,76 @@ def _run(options: argparse.Namespace, settings: BaseSettings) -> int:
         raise CommandError("--body and --format json exclude each other")
     if options.body and sys.stdout.isatty():
         raise CommandError("--body writes untrusted bytes: not to a terminal")
-    session = Session.of(options, settings)
+    settings = Session.of(options, settings).scrapy_settings
     origin = origin_of(options.url)
     memory = {"REP_STORE": "memory"}
-    fetched = with_crawler(
-        session.scrapy_settings, lambda crawler: _fetch(crawler, origin, session), memory
-    )
+    found, body = with_crawler(settings, lambda crawler: _fetch(crawler, origin), memory)
     if options.format == "json":
-        write_json(_as_json(fetched))
+        write_json(found)
     elif options.body:
-        sys.stdout.buffer.write(fetched.state.entry.last.body if fetched.has_file else b"")
+        sys.stdout.buffer.write(b"" if found["size"] is None else body)
         sys.stdout.buffer.flush()
     else:
-        _show(fetched, Printer(sys.stdout))
-    if fetched.access is Access.UNREACHABLE:
-        return FAILED
-    return WRONG if fetched.access is Access.DISALLOWED else FINE
+        _show(found, Printer(sys.stdout))
+    return _EXIT_CODES.get(found["access"], FINE)
 
 
-# -- fetching ------------------------------------------------------------------------
+async def _fetch(crawler: Crawler, origin: Origin) -> tuple[dict[str, Any], bytes]:
+    """What ``--json`` writes, and the body of the last answer."""
+    # One for each request: with what was answered, if it was.
+    hops: list[dict[str, Any]] = []
+    user_agent = None
 
+    def requested(request: Request) -> None:
+        nonlocal user_agent
+        user_agent = _header(request, "User-Agent")
+        rest = ("status", "location", "content_type", "bytes", "seconds")
+        hops.append({"url": request.url, **dict.fromkeys(rest)})
 
-@dataclass(frozen=True, slots=True)
-class _Hop:
-    """One request and its answer, if there was one. *bytes* is the size of its body."""
+    def answered(response: Response, request: Request) -> None:
+        hops[-1] = {
+            "url": request.url,
+            "status": response.status,
+            "location": _header(response, "Location"),
+            "content_type": _header(response, "Content-Type"),
+            "bytes": len(response.body),
+            "seconds": round(request.meta.get("download_latency", 0.0), 3),
+        }
 
-    url: str
-    status: int | None = None
-    location: str | None = None
-    content_type: str | None = None
-    bytes: int | None = None
-    seconds: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Fetched:
-    """The result, as a crawl that begins now evaluates it."""
-
-    state: OriginState
-    access: Access
-    session: Session
-    hops: tuple[_Hop, ...]
-    user_agent: str
-
-    @property
-    def has_file(self) -> bool:
-        """Whether there is a file to follow."""
-        return self.access is Access.SUCCESSFUL and self.state.entry.copy is not None
-
-
-@dataclass
-class _Recorder:
-    """Records requests, and responses as the downloader gets them."""
-
-    hops: list[_Hop] = field(default_factory=list)
-    user_agent: str = ""
-
-    def requested(self, request: Request) -> None:
-        """Signal request_reached_downloader."""
-        self.user_agent = _header(request.headers.get("User-Agent")) or ""
-        self.hops.append(_Hop(request.url))
-
-    def responded(self, response: Response, request: Request) -> None:
-        """Signal response_downloaded."""
-        self.hops[-1] = _Hop(
-            request.url,
-            response.status,
-            _header(response.headers.get("Location")),
-            _header(response.headers.get("Content-Type")),
-            len(response.body),
-            round(request.meta.get("download_latency", 0.0), 3),
-        )
-
-
-def _header(value: bytes | None) -> str | None:
-    return None if value is None else value.decode("latin-1")
-
-
-async def _fetch(crawler: Crawler, origin: Origin, session: Session) -> _Fetched:
-    recorder = _Recorder()
-    crawler.signals.connect(recorder.requested, signals.request_reached_downloader)
-    crawler.signals.connect(recorder.responded, signals.response_downloaded)
+    crawler.signals.connect(requested, signals.request_reached_downloader)
+    crawler.signals.connect(answered, signals.response_downloaded)
     settings = RepSettings.read(crawler.settings)
     cache = PolicyCache(crawler, settings, steady())
     policy = await cache.revalidate(origin, Request(origin.robots_url))
-    state = NewCrawl(settings, time.time()).state(policy.entry)
-    return _Fetched(state, policy.access, session, tuple(recorder.hops), recorder.user_agent)
+    fetched = {"user_agent": user_agent or "", "hops": hops}
+    state = state_of(policy.entry, settings, time.time())
+    return _as_json(policy, state, fetched), policy.entry.last.body
 
 
-# -- output --------------------------------------------------------------------------
+def _as_json(policy: Policy, state: OriginState, fetched: dict[str, Any]) -> dict[str, Any]:
+    last = policy.entry.last
+    has_file = policy.access is Access.SUCCESSFUL and policy.copy is not None
+    return {
+        "origin": str(policy.origin),
+        "access": policy.access.value,
+        "meaning": state.meaning,
+        "status": last.status,
+        "detail": last.detail,
+        **fetched,
+        "url": last.url,
+        "headers": [list(header) for header in last.headers],
+        "validators": dict(validators(policy.entry)),
+        "lifetime": state.lifetime,
+        "size": len(last.body) if has_file else None,
+        "cut": last.cut,
+        "encoding": _encoding(last.body) if has_file else None,
+        "findings": _findings(last, state.settings) if has_file else None,
+    }
+
+
+def _header(message: Request | Response, name: str) -> str | None:
+    value = message.headers.get(name)
+    return None if value is None else value.decode("latin-1")
 
 
 def _encoding(body: bytes) -> str:
@@ -164,68 +148,46 @@ def _encoding(body: bytes) -> str:
     return "UTF-8, with a byte order mark" if body.startswith(codecs.BOM_UTF8) else "UTF-8"
 
 
-def _findings(fetched: _Fetched) -> dict[str, int]:
-    last = fetched.state.entry.last
-    counts = Counter(finding.severity for finding in fetched.session.parse(last).findings)
+def _findings(result: FetchResult, settings: RepSettings) -> dict[str, int]:
+    limit = result.size_to_read(settings.max_size)
+    file = RobotsTxt.parse(result.body, settings.dialect, max_size=limit)
+    counts = Counter(finding.severity for finding in file.findings)
     shown = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
     return {severity.value: counts[severity] for severity in shown}
 
 
-def _as_json(fetched: _Fetched) -> dict[str, Any]:
-    state, last, has_file = fetched.state, fetched.state.entry.last, fetched.has_file
-    return {
-        "origin": str(state.entry.origin),
-        "access": fetched.access.value,
-        "meaning": state.meaning,
-        "status": last.status,
-        "detail": last.detail,
-        "user_agent": fetched.user_agent,
-        "hops": [asdict(hop) for hop in fetched.hops],
-        "url": last.url,
-        "headers": [list(header) for header in last.headers],
-        "validators": dict(validators(state.entry)),
-        "lifetime": state.lifetime,
-        "size": len(last.body) if has_file else None,
-        "cut": last.cut,
-        "encoding": _encoding(last.body) if has_file else None,
-        "findings": _findings(fetched) if has_file else None,
-    }
+def _show(found: dict[str, Any], printer: Printer) -> None:
+    printer.line(printer.styled(f"{printable(found['origin'])}/robots.txt", Style.BOLD))
+    for place, hop in enumerate(found["hops"], 1):
+        status, url = hop["status"] or "-  ", printable(hop["url"])
+        answer = "no answer" if hop["status"] is None else f"{hop['seconds']:g} s"
+        printer.field(f"hop {place}", f"{status}  {url}  ({answer})")
+        if hop["location"] is not None:
+            printer.field("", f"to {printable(hop['location'])}")
+    for label, text in _fields(found):
+        printer.field(label, text, _STYLES[text] if label == "access" else None)
 
 
-def _show(fetched: _Fetched, printer: Printer) -> None:
-    printer.line(printer.styled(printable(fetched.state.entry.origin.robots_url), Style.BOLD))
-    for place, hop in enumerate(fetched.hops, 1):
-        url = printable(hop.url)
-        if hop.status is None:
-            printer.field(f"hop {place}", f"-    {url}  (no answer)")
-        else:
-            printer.field(f"hop {place}", f"{hop.status}  {url}  ({hop.seconds:g} s)")
-        if hop.location is not None:
-            printer.field("", f"to {printable(hop.location)}")
-    for label, text in _fields(fetched):
-        printer.field(label, text, _STYLES[fetched.access] if label == "access" else None)
-
-
-def _fields(fetched: _Fetched) -> Iterator[tuple[str, str]]:
-    state, last = fetched.state, fetched.state.entry.last
-    yield "user agent", printable(fetched.user_agent) or "-"
-    yield "answer", printable(last.detail) or f"status {last.status}"
-    yield "access", fetched.access.value
-    yield "crawls", state.meaning
-    for name, value in last.headers:
+def _fields(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    yield "user agent", printable(found["user_agent"]) or "-"
+    yield "answer", printable(found["detail"]) or f"status {found['status']}"
+    yield "access", found["access"]
+    yield "crawls", found["meaning"]
+    for name, value in found["headers"]:
         yield "header", f"{printable(name)}: {printable(value)}"
-    for name, value in validators(state.entry):
+    for name, value in found["validators"].items():
         yield "validator", f"{name}: {printable(value)}"
-    if state.entry.copy is not None:
-        yield "lifetime", "the crawl" if state.lifetime is None else span(state.lifetime)
-    if fetched.has_file:
-        cut = ", cut: there was more (REP_MAX_SIZE)" if last.cut else ""
-        yield "size", f"{len(last.body):,} bytes{cut}"
-        if (content_type := fetched.hops[-1].content_type if fetched.hops else None) is not None:
+    if found["access"] != Access.UNREACHABLE.value:
+        yield "lifetime", "the crawl" if found["lifetime"] is None else span(found["lifetime"])
+    if found["size"] is not None:
+        cut = ", cut: there was more (REP_MAX_SIZE)" if found["cut"] else ""
+        yield "size", f"{found['size']:,} bytes{cut}"
+        content_type = found["hops"][-1]["content_type"] if found["hops"] else None
+        if content_type is not None:
             yield "type", printable(content_type)
-        yield "encoding", _encoding(last.body)
-        counts = _findings(fetched)
-        yield "findings", ", ".join(number(count, name) for name, count in counts.items())
+        yield "encoding", found["encoding"]
+        findings = found["findings"].items()
+        yield "findings", ", ".join(number(count, name) for name, count in findings)
 
 
 FETCH = Subcommand(

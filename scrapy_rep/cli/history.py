@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import sys
+from itertools import zip_longest
 from typing import Any
 
 from scrapy.settings import BaseSettings
@@ -29,7 +30,7 @@ _COLUMNS = (
     Column("removed", right=True),
     Column("change", cut=Cut.END),
 )
-_CSV = (*("number", "fetched_at", "confirmed_at", "status", "size", "added", "removed", "changed"),)
+_NAMES = ("number", "fetched_at", "confirmed_at", "status", "size", "added", "removed", "changed")
 
 _DESCRIPTION = """\
 Lists the versions of a robots.txt in the store (see REP_HISTORY), newest first,
@@ -52,12 +53,12 @@ def _run(options: argparse.Namespace, settings: BaseSettings) -> int:
     session = Session.of(options, settings)
     origin = origin_of(options.origin)
     versions = versions_in_store(session, origin)
-    rows = [_row(*pair) for pair in zip(versions, [*versions[1:], None], strict=False)]
+    rows = [_row(*pair) for pair in zip_longest(versions, versions[1:])]
     name = printable(str(origin))
     if options.format == "json":
         write_json({"origin": name, "versions": rows})
     elif options.format == "csv":
-        records = Records("csv", _CSV)
+        records = Records("csv", _NAMES)
         for row in rows:
             records.write(row)
     elif not rows:
@@ -68,23 +69,15 @@ def _run(options: argparse.Namespace, settings: BaseSettings) -> int:
 
 
 def _row(version: Version, before: Version | None) -> dict[str, Any]:
-    copy = version.copy
-    row: dict[str, Any] = {
-        "number": version.number,
-        "fetched_at": copy.fetched_at,
-        "confirmed_at": copy.confirmed_at,
-        "status": copy.result.status,
-        "size": len(copy.result.body),
-        "added": None,
-        "removed": None,
-        "changed": None,
-    }
+    copy, result = version.copy, version.copy.result
+    added = removed = changed = None
     if before is not None:
-        row["added"], row["removed"] = _line_counts(before, version)
-        row["changed"] = _meaning(changes(before.robots, version.robots))
-        if before.copy.result.status != copy.result.status:
-            row["changed"] = f"status {before.copy.result.status} before"
-    return row
+        added, removed = _line_counts(before, version)
+        changed = _meaning(changes(before.robots, version.robots))
+        if before.copy.result.status != result.status:
+            changed = f"status {before.copy.result.status} before"
+    values = (version.number, copy.fetched_at, copy.confirmed_at, result.status, len(result.body))
+    return dict(zip(_NAMES, (*values, added, removed, changed), strict=True))
 
 
 def _line_counts(old: Version, new: Version) -> tuple[int, int]:
@@ -111,9 +104,8 @@ def _meaning(found: Changes) -> str:
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
-    times = [iso(row["fetched_at"]), iso(row["confirmed_at"])]
-    rest = ("status", "size", "added", "removed", "changed")
-    return [str(row["number"]), *times, *("-" if row[k] is None else str(row[k]) for k in rest)]
+    times = {name: iso(row[name]) for name in ("fetched_at", "confirmed_at")}
+    return ["-" if value is None else str(value) for value in (row | times).values()]
 
 
 HISTORY = Subcommand(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from scrapy import Request
 from scrapy.crawler import Crawler
@@ -59,20 +58,18 @@ def _run(options: argparse.Namespace, settings: BaseSettings) -> int:
     request = Request(absolute(options.url), meta=meta)
     page = with_crawler(session.scrapy_settings, lambda crawler: _fetch(crawler, request), changes)
     if options.format == "json":
-        write_json(page.as_json())
+        write_json(_as_json(page))
     else:
         _show(page, Printer(sys.stdout))
     if page.refusal is not None:
         return WRONG
     if page.rules is None:
         return FAILED
-    purposes = map(canonical_purpose, session.settings.honoured.purposes)
-    asked = tuple(purposes) or tuple(page.rules.verdicts)
-    return FINE if all(map(page.rules.allowed, asked)) else WRONG
+    purposes = tuple(map(canonical_purpose, session.settings.honoured.purposes))
+    return FINE if all(map(page.rules.allowed, purposes or page.rules.verdicts)) else WRONG
 
 
-@dataclass(frozen=True, slots=True)
-class _Page:
+class _Page(NamedTuple):
     """The page that was fetched; *rules* is ``None`` unless the answer is successful.
 
     *refusal* is the verdict of robots.txt, if that refuses the page; then nothing was fetched.
@@ -82,22 +79,6 @@ class _Page:
     status: int | None = None
     rules: PageRules | None = None
     refusal: Verdict | None = None
-
-    def as_json(self) -> dict[str, Any]:
-        """What ``--json`` writes."""
-        rules = self.rules
-        verdicts = rules.verdicts.values() if rules else ()
-        return {
-            "url": self.url,
-            "status": self.status,
-            "robots_txt": "allowed" if self.refusal is None else str(self.refusal),
-            "uses": {
-                each.use: {"allowed": each.allowed, "by": each.by and str(each.by)}
-                for each in verdicts
-            },
-            "statements": [str(each) for each in rules.statements] if rules else [],
-            "tdm_policy": rules.tdm_policy if rules else None,
-        }
 
 
 async def _fetch(crawler: Crawler, request: Request) -> _Page:
@@ -114,7 +95,19 @@ async def _fetch(crawler: Crawler, request: Request) -> _Page:
     return _Page(response.url, response.status, rules)
 
 
-# -- output --------------------------------------------------------------------------
+def _as_json(page: _Page) -> dict[str, Any]:
+    url, status, rules, refusal = page
+    verdicts = rules.verdicts.values() if rules else ()
+    return {
+        "url": url,
+        "status": status,
+        "robots_txt": "allowed" if refusal is None else str(refusal),
+        "uses": {
+            each.use: {"allowed": each.allowed, "by": each.by and str(each.by)} for each in verdicts
+        },
+        "statements": [str(each) for each in rules.statements] if rules else [],
+        "tdm_policy": rules.tdm_policy if rules else None,
+    }
 
 
 def _show(page: _Page, printer: Printer) -> None:

@@ -14,15 +14,8 @@ from scrapy.settings import BaseSettings
 from scrapy_rep.cli.errors import FINE, WRONG, CommandError
 from scrapy_rep.cli.options import Subcommand
 from scrapy_rep.cli.output import Printer, number, span
-from scrapy_rep.cli.store import NewCrawl, OriginState, sorted_origins, store_place, use_store
-from scrapy_rep.observers.report.file import (
-    NO_ROOM,
-    ROOM,
-    digest,
-    outage_report,
-    read_file,
-    takes,
-)
+from scrapy_rep.cli.store import OriginState, read_states, sorted_origins, store_place, use_store
+from scrapy_rep.observers.report.file import NO_ROOM, ROOM, digest, outage_report, read_file, takes
 from scrapy_rep.observers.report.model import UNKNOWN, CrawlReport, News, OriginReport
 from scrapy_rep.rep.caching.access import FetchResult, access_result
 from scrapy_rep.rep.dialects import Access
@@ -62,9 +55,7 @@ def _run(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
         raise CommandError(f"the report needs Jinja2 ({error}): pip install jinja2") from None
     settings = _settings(options.store, scrapy_settings)
     place = printable(store_place(settings), most=None)
-    crawl = NewCrawl(settings, time.time())
-    nothing: CrawlReport | None = None
-    report = use_store(settings, lambda store: _read(store, f"Store {place}", crawl), nothing)
+    report = use_store(settings, lambda store: _read(store, f"Store {place}", settings))
     if report is None or not report.origins:
         sys.stderr.write(f"Nothing is cached: {place}\n")
         return WRONG
@@ -89,7 +80,7 @@ def _run(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
 
 
 def _settings(store: str | None, scrapy_settings: BaseSettings) -> RepSettings:
-    """Those of the project, with *store* as REP_STORE, which may be the path of a file."""
+    """Those of the project, with *store* as REP_STORE. It may be the path of a file."""
     if store is not None:
         is_file = "://" not in store and store not in ("memory", "sqlite")
         scrapy_settings = scrapy_settings.copy()
@@ -97,34 +88,29 @@ def _settings(store: str | None, scrapy_settings: BaseSettings) -> RepSettings:
     return RepSettings.read(scrapy_settings)
 
 
-# -- from a store to a report --------------------------------------------------------
-
-
-async def _read(store: Store, subject: str, crawl: NewCrawl) -> CrawlReport:
+async def _read(store: Store, subject: str, settings: RepSettings) -> CrawlReport:
     origins = await sorted_origins(store)
-    limit = crawl.settings.max_origins
+    limit, now = settings.max_origins, time.time()
     reports = []
     room = ROOM
-    async for state in crawl.states(store, origins[:limit]):
+    async for state in read_states(store, origins[:limit], settings, now):
         file = _file(state)
         fits = file is None or takes(file) <= room
         room -= takes(file) if file and fits else 0
         reports.append(_report(state, file if fits else None, () if fits else (NO_ROOM,)))
-    notes = []
-    if len(origins) > limit:
-        notes = [f"Only the first {limit:,} of {len(origins):,} origins (REP_MAX_ORIGINS)."]
+    left_out = f"Only the first {limit:,} of {len(origins):,} origins (REP_MAX_ORIGINS)."
     return CrawlReport(
         subject,
-        crawl.now,
+        now,
         tuple(reports),
-        when_unreachable=crawl.settings.when_unreachable.value,
-        notes=tuple(notes),
+        when_unreachable=settings.when_unreachable.value,
+        notes=(left_out,) if len(origins) > limit else (),
     )
 
 
 def _file(state: OriginState) -> FetchResult | None:
     """The robots.txt that is stored, whether or not it may still be used."""
-    copy, settings = state.entry.copy, state.crawl.settings
+    copy, settings = state.entry.copy, state.settings
     if copy is None:
         return None
     access = access_result(copy.result, settings.dialect, settings.status_overrides)
@@ -134,14 +120,14 @@ def _file(state: OriginState) -> FetchResult | None:
 def _report(state: OriginState, file: FetchResult | None, notes: tuple[str, ...]) -> OriginReport:
     news = tuple(sorted(_news(state), key=lambda news: news.at))
     return OriginReport(
-        origin=state.origin,
+        origin=printable(str(state.entry.origin)),
         access=state.access or UNKNOWN,
         status=state.entry.last.status,
         details=tuple(_fields(state)),
-        file=read_file(file, state.crawl.settings) if file else None,
+        file=read_file(file, state.settings) if file else None,
         digest=digest(file) if file else "",
         outage=outage_report(state.entry),
-        standing=state.standing,
+        standing=state.freshness,
         news=news,
         news_count=len(news),
         notes=notes,

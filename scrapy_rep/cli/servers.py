@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import itertools
 import socket
 import ssl
 import threading
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
 # On Linux, every address of 127.0.0.0/8 is this machine. Elsewhere only 127.0.0.1 is, and
@@ -26,10 +26,7 @@ _ENDED = (ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError, 
 
 
 class Asked(NamedTuple):
-    """A request that a server got, at a time of :func:`time.monotonic`.
-
-    Header names are in lower case.
-    """
+    """A request that a server got, with header names in lower case, and when (monotonic time)."""
 
     method: str
     target: str
@@ -74,15 +71,12 @@ async def hang(asked: Asked, writer: asyncio.StreamWriter) -> None:
     await asyncio.Event().wait()
 
 
-def stream(start: bytes, chunk: bytes, chunks: int | None = None) -> Answer:
-    """Send *start*, then *chunk* so many times; until the client hangs up if ``None``.
-
-    There is no Content-Length: the body ends with the connection.
-    """
+def stream(start: bytes, chunk: bytes) -> Answer:
+    """Send *start*, then *chunk* again and again until the client hangs up."""
 
     async def answer(asked: Asked, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n" + start)
-        for _ in itertools.count() if chunks is None else range(chunks):
+        while True:
             writer.write(chunk)
             await writer.drain()
 
@@ -99,8 +93,6 @@ class LoopbackServers:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._servers: list[asyncio.Server] = []
-        self._connections: set[asyncio.Task[None]] = set()
-        self._addresses = itertools.chain(_ADDRESSES, itertools.repeat(_FALLBACK_ADDRESS))
 
     def __enter__(self) -> LoopbackServers:
         self._thread.start()
@@ -117,32 +109,23 @@ class LoopbackServers:
     ) -> Site:
         """Start a site that answers with *answer*, by default at an address of its own."""
         try:
-            listening = socket.create_server((host or next(self._addresses), port))
+            listening = socket.create_server((host or next(_ADDRESSES, _FALLBACK_ADDRESS), port))
         except OSError:
             if host:
                 raise
             listening = socket.create_server((_FALLBACK_ADDRESS, port))
         site = Site("https" if tls else "http", *listening.getsockname())
-
-        async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            task = asyncio.current_task()
-            assert task is not None
-            self._connections.add(task)
-            try:
-                await _converse(site, answer, reader, writer)
-            finally:
-                self._connections.discard(task)
-
-        starting = asyncio.start_server(connected, sock=listening, ssl=tls)
+        starting = asyncio.start_server(partial(_converse, site, answer), sock=listening, ssl=tls)
         self._servers.append(asyncio.run_coroutine_threadsafe(starting, self._loop).result())
         return site
 
     async def _close(self) -> None:
         for server in self._servers:
             server.close()
-        for connection in self._connections:
+        connections = asyncio.all_tasks() - {asyncio.current_task()}
+        for connection in connections:
             connection.cancel()
-        await asyncio.gather(*self._connections, return_exceptions=True)
+        await asyncio.gather(*connections, return_exceptions=True)
 
 
 async def _converse(

@@ -33,8 +33,7 @@ def versions_in_store(session: Session, origin: Origin) -> list[Version]:
         entry = await store.read(origin)
         return [] if entry is None else copies_of(entry)
 
-    none: list[StoredResponse] = []
-    copies = use_store(session.settings, read, none)
     return [
-        Version(number, copy, session.parse(copy.result)) for number, copy in enumerate(copies, 1)
+        Version(number, copy, session.parse(copy.result))
+        for number, copy in enumerate(use_store(session.settings, read) or (), 1)
     ]

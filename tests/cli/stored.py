@@ -36,7 +36,7 @@ def failing(entry: CacheEntry, since: float, last_at: float, attempts: int) -> C
 
 
 def examples(now: float) -> dict[str, CacheEntry]:
-    """One origin for each standing, in no order."""
+    """One origin for each freshness, in no order."""
     nothing = CacheEntry(Origin.of("https://refused.example"))
     return {
         "stale": copied("https://stale.example", now - 3 * DAY),

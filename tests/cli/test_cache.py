@@ -157,7 +157,7 @@ def test_list_in_a_pipe(filled: Path) -> None:
     done = cache(filled, "list")
     assert (done.returncode, done.stderr) == (0, "")
     header, _, *lines = done.stdout.splitlines()
-    assert header.split() == ["origin", "standing", "access", "status", "age", "left", "bytes"]
+    assert header.split() == ["origin", "freshness", "access", "status", "age", "left", "bytes"]
     # But for times, which go on while the tests run.
     assert [" ".join(line.split()) for line in lines if "stale" in line or "fresh" in line] == [
         "https://fresh.example fresh successful 200 60 min 23 h 34",
@@ -178,7 +178,7 @@ def test_list_in_a_pipe(filled: Path) -> None:
 @pytest.mark.once
 def test_list_as_json(filled: Path) -> None:
     objects = from_json(cache(filled, "list", "--json"))
-    assert [value["standing"] for value in objects] == [
+    assert [value["freshness"] for value in objects] == [
         "due",
         "fresh",
         "given up",
@@ -191,7 +191,7 @@ def test_list_as_json(filled: Path) -> None:
     assert 23 * HOUR - 60 < fresh.pop("left") <= 23 * HOUR
     assert fresh == {
         "origin": "https://fresh.example",
-        "standing": "fresh",
+        "freshness": "fresh",
         "access": "successful",
         "status": 200,
         "bytes": len(RULES),
@@ -203,9 +203,9 @@ def test_list_as_json(filled: Path) -> None:
 @pytest.mark.once
 def test_list_follows_the_settings(filled: Path) -> None:
     words = ["list", "--json", "-s", "REP_MAX_AGE=600", "-s", "REP_UNREACHABLE_GRACE=600"]
-    standings = {value["origin"]: value["standing"] for value in from_json(cache(filled, *words))}
-    assert standings["https://fresh.example"] == "stale"
-    assert standings["https://refused.example"] == "given up"
+    by_origin = {value["origin"]: value["freshness"] for value in from_json(cache(filled, *words))}
+    assert by_origin["https://fresh.example"] == "stale"
+    assert by_origin["https://refused.example"] == "given up"
 
 
 @pytest.mark.once
@@ -239,7 +239,7 @@ def test_show_in_a_pipe(tmp_path: Path) -> None:
     fields = [re.split(r" {2,}", line.strip(), maxsplit=1) for line in top.splitlines()]
     assert fields[0] == ["https://a.example"]
     values = {field[0]: field[1] for field in fields[1:]}
-    assert values["standing"] == "outage"
+    assert values["freshness"] == "outage"
     assert values["for a crawl"] == "pages are allowed or refused by its rules"
     assert values["copy"] == "https://a.example/robots.txt"
     assert values["cache-control"] == "max-age=7200"
@@ -277,7 +277,7 @@ def test_show_without_a_scheme_means_https(tmp_path: Path) -> None:
 @pytest.mark.once
 def test_show_as_json(filled: Path) -> None:
     (value,) = from_json(cache(filled, "show", "outage.example", "--json"))
-    assert value["standing"] == "outage"
+    assert value["freshness"] == "outage"
     assert value["meaning"] == "pages are allowed or refused by its rules"
     assert value["copy"]["body"] == RULES.decode()
     assert value["copy"]["status"] == 200
@@ -338,8 +338,8 @@ def cache_in_a_terminal(
 def test_list_cache_in_a_terminal(filled: Path) -> None:
     code, shown = cache_in_a_terminal(filled, "list", NO_COLOR="")
     assert code == 0
-    assert "https://fresh.example     \x1b[32mfresh   \x1b[0m  successful" in shown
-    assert "https://refused.example   \x1b[31mrefused \x1b[0m  unreachable" in shown
+    assert "https://fresh.example     \x1b[32mfresh    \x1b[0m  successful" in shown
+    assert "https://refused.example   \x1b[31mrefused  \x1b[0m  unreachable" in shown
     plain = re.sub(r"\x1b\[\d+m", "", shown)
     _, without_colour = cache_in_a_terminal(filled, "list", NO_COLOR="1")
     assert "\x1b" not in without_colour
@@ -354,7 +354,7 @@ def test_show_cache_in_a_terminal(tmp_path: Path) -> None:
     fill(tmp_path / DEFAULT, copied("https://a.example", time.time(), HOSTILE))
     code, shown = cache_in_a_terminal(tmp_path, "show", "a.example", NO_COLOR="")
     assert code == 0
-    assert "standing         \x1b[32mfresh\x1b[0m\n" in shown
+    assert "freshness        \x1b[32mfresh\x1b[0m\n" in shown
     assert "\x1b[2m2\x1b[0m  Disallow: /\\x1b[31m<script>\\xff\n" in shown
 
 
@@ -396,7 +396,7 @@ def test_refresh_in_a_pipe(server: Server, tmp_path: Path) -> None:
     first = cache(tmp_path, "refresh", f"{server.url}/any/page", "-s", "USER_AGENT=OurBot")
     assert (first.returncode, first.stderr) == (0, "")
     assert first.stdout.splitlines()[0] == f"{server.url}: cached now"
-    assert "  standing  - -> fresh" in first.stdout
+    assert "  freshness - -> fresh" in first.stdout
     assert "\n+Disallow: /private/\n" in first.stdout
     assert server.site.asked[0].headers["user-agent"] == "OurBot"
     assert "if-none-match" not in server.site.asked[0].headers
@@ -406,7 +406,7 @@ def test_refresh_in_a_pipe(server: Server, tmp_path: Path) -> None:
     assert (second.returncode, second.stderr) == (0, "")
     assert second.stdout.splitlines()[:2] == [
         f"{server.url}: confirmed by the server, not changed",
-        "  standing  fresh",
+        "  freshness fresh",
     ]
     assert "Disallow" not in second.stdout
     assert server.site.asked[1].headers["if-none-match"] == '"v1"'
@@ -416,7 +416,7 @@ def test_refresh_in_a_pipe(server: Server, tmp_path: Path) -> None:
     assert third.returncode == 2
     assert third.stdout.splitlines()[:2] == [
         f"{server.url}: unreachable",
-        "  standing  fresh -> outage",
+        "  freshness fresh -> outage",
     ]
     assert f"Cannot reach {server.url}/robots.txt (status 503)" in third.stderr
     # No page is requested.
@@ -495,7 +495,7 @@ def test_refresh_while_another_process_fetches(server: Server, tmp_path: Path) -
 def test_refresh_without_a_server(tmp_path: Path) -> None:
     done = cache(tmp_path, "refresh", "http://127.0.0.1:9", "--nolog")
     assert (done.returncode, done.stderr) == (2, "")
-    assert "standing  - -> refused" in done.stdout
+    assert "freshness - -> refused" in done.stdout
 
 
 @pytest.mark.once

@@ -13,9 +13,7 @@ from scrapy_rep.cli.demo_sites import (
     DemoSite,
     Outcome,
     Served,
-    allowed,
     demo_sites,
-    refused,
     says,
 )
 from scrapy_rep.cli.errors import PIPE_CLOSED
@@ -83,8 +81,8 @@ ROWS = {
     "plain rules": "200, 71 B|rules apply|3|2|line 3: Disallow: /private/",
     "allow in disallow": "200, 52 B|rules apply|2|1|line 2: Disallow: /shop/",
     "wildcards": "200, 52 B|rules apply|3|2|line 2: Disallow: /*.pdf$",
-    "group for us": "200, 69 B|rules apply|2|1|line 5: Disallow: /drafts/",
-    "group for others": "200, 53 B|no rule|2|0",
+    "own group": "200, 69 B|rules apply|2|1|line 5: Disallow: /drafts/",
+    "group of others": "200, 53 B|no rule|2|0",
     "404": "404|allow all|2|0",
     "403": "403|allow all|2|0",
     "429": "429|allow all|2|0",
@@ -199,13 +197,13 @@ rules = says(b"User-agent: *\\nDisallow: /no\\n")
 sites = [
     DemoSite("right", rules, allowed("/")),
     DemoSite("wrong", rules, {
-        **allowed("/no"),
-        **refused("/yes", because="line 2: Disallow: /yes"),
-        **refused("/nowhere", because="line 3: Disallow: /no"),
+        "/no": "",
+        "/yes": "line 2: Disallow: /yes",
+        "/nowhere": "line 3: Disallow: /no",
     }),
     DemoSite("mistaken for reachable", hang, allowed("/page")),
     DemoSite("forgotten hop", redirect("/other"), allowed("/")),
-    DemoSite("hop that is none", http_response(404), {}, hops={"/hop": says(b"")}),
+    DemoSite("hop that is none", http_response(404), allowed("/"), hops={"/hop": says(b"")}),
 ]
 sys.exit(demo.run_demo(sites, sys.stdout))
 """,
@@ -233,7 +231,7 @@ sys.exit(demo.run_demo(sites, sys.stdout))
 def test_only_some_of_many_differences_are_listed(tmp_path: Path) -> None:
     done = run_script(
         """
-pages = refused(*(f"/{number}" for number in range(40)), because="line 2: Disallow: /")
+pages = {f"/{number}": "line 2: Disallow: /" for number in range(40)}
 sys.exit(demo.run_demo([DemoSite("open", says(b""), pages)], sys.stdout))
 """,
         tmp_path,
@@ -348,7 +346,7 @@ REFUSAL = Verdict(False, Reason.UNREACHABLE, detail="status 500")
 def served(*targets: str, yes: Outcome = 200) -> Served:
     """A site with the right outcomes whose server was asked for *targets*."""
     server = Site("http", "127.0.0.1", 8000, [Asked("GET", target, {}, 0.0) for target in targets])
-    site = DemoSite("site", says(b""), allowed("/yes") | refused("/no", because="unreachable"))
+    site = DemoSite("site", says(b""), {"/yes": "", "/no": "unreachable"})
     return Served(site, server, {"/yes": yes, "/no": REFUSAL})
 
 

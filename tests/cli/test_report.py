@@ -38,7 +38,7 @@ def from_a_new_python(
 
 @pytest.fixture
 def filled(tmp_path: Path) -> Path:
-    """A directory with an origin of each standing in the store of a crawl there."""
+    """A directory with an origin of each freshness in the store of a crawl there."""
     fill(tmp_path / DEFAULT, *examples(time.time()).values())
     return tmp_path
 

@@ -6,7 +6,8 @@ from typing import Any
 
 from scrapy.settings import Settings
 
-from scrapy_rep.cli.store import NewCrawl
+from scrapy_rep.cli.cache import everything
+from scrapy_rep.cli.store import OriginState, state_of
 from scrapy_rep.rep.caching.access import Failure, FetchResult
 from scrapy_rep.rep.caching.cache_entry import CacheEntry, Outage
 from scrapy_rep.rep.parsing.urls import Origin
@@ -15,10 +16,13 @@ from tests.cli.stored import copied, examples
 from tests.stores.examples import DAY, HOUR, NOON
 
 
+def state(entry: CacheEntry, **settings: Any) -> OriginState:
+    return state_of(entry, RepSettings.read(Settings(settings)), NOON)
+
+
 def states_of(**settings: Any) -> dict[str, tuple[str, str | None, float | None, str]]:
-    crawl = NewCrawl(RepSettings.read(Settings(settings)), NOON)
-    states = {name: crawl.state(entry) for name, entry in examples(NOON).items()}
-    return {name: (s.standing, s.access, s.left, s.meaning) for name, s in states.items()}
+    states = {name: state(entry, **settings) for name, entry in examples(NOON).items()}
+    return {name: (s.freshness, s.access, s.left, s.meaning) for name, s in states.items()}
 
 
 def test_states() -> None:
@@ -41,22 +45,19 @@ def test_states_by_another_dialect() -> None:
 
 
 def test_a_copy_that_this_crawl_cannot_use() -> None:
-    crawl = NewCrawl(RepSettings.read(Settings({"REP_DIALECT": "google"})), NOON)
-    state = crawl.state(copied("https://a.example", NOON, b"", status=429))
-    assert (state.standing, state.access, state.left) == ("stale", None, 0)
+    found = state(copied("https://a.example", NOON, b"", status=429), REP_DIALECT="google")
+    assert (found.freshness, found.access, found.left) == ("stale", None, 0)
 
 
 def test_a_failure_without_a_status() -> None:
     origin = Origin.of("https://a.example")
     result = FetchResult(origin.robots_url, failure=Failure.NO_ANSWER, detail="refused")
-    crawl = NewCrawl(RepSettings.read(Settings()), NOON)
-    value = crawl.state(CacheEntry(origin, outage=Outage(result, NOON, NOON, 1))).everything()
+    value = everything(state(CacheEntry(origin, outage=Outage(result, NOON, NOON, 1))))
     assert value["status"] is None
     assert value["outage"]["failure"] == "no answer"
 
 
 def test_only_a_copy_has_a_lifetime() -> None:
-    crawl = NewCrawl(RepSettings.read(Settings()), NOON)
-    states = {name: crawl.state(entry) for name, entry in examples(NOON).items()}
-    assert states["fresh"].lifetime == DAY
-    assert states["refused"].lifetime is None
+    entries = examples(NOON)
+    assert state(entries["fresh"]).lifetime == DAY
+    assert state(entries["refused"]).lifetime is None

@@ -49,7 +49,7 @@ def bomb(megabytes: int) -> bytes:
 
 BODIES: dict[str, tuple[Answer | bytes, str]] = {
     "10 MB file": (ok(rules(10)), "refused"),
-    "endless stream": (stream(RULES, LINE * 100, None), "refused"),
+    "endless stream": (stream(RULES, LINE * 100), "refused"),
     "10 MB in one line": (ok(b"User-agent: *\nDisallow: /no" + b"n" * 10 * MEGABYTE), "fetched"),
     "gzip bomb of 300 MB": (bomb(300), "refused"),
     "gzip bomb of 1.5 GB": (bomb(1500), "refused"),
