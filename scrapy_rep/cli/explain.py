@@ -19,7 +19,6 @@ from scrapy_rep.cli.output import (
     agent_lines_as_json,
     answer,
     finding_as_json,
-    number,
     span,
     verdict_as_json,
     write_json,
@@ -30,7 +29,7 @@ from scrapy_rep.rep.lint.findings import Finding, Severity
 from scrapy_rep.rep.parsing.lines import split_lines
 from scrapy_rep.rep.rules.explain import ExplainedRule, Explanation, Fate, explain
 from scrapy_rep.rep.rules.verdict import Reason, Verdict
-from scrapy_rep.rep.text import printable
+from scrapy_rep.rep.text import plural, printable
 
 # The text of a line has at most so many columns before what became of it.
 _WIDEST_TEXT = 44
@@ -211,7 +210,7 @@ def _notes(line: _Line, winner: ExplainedRule | None, first_match: bool) -> Iter
 
 
 def _fate(rule: ExplainedRule, winner: ExplainedRule | None, first_match: bool) -> str:
-    size = number(rule.length, "byte")
+    size = plural(rule.length, "byte")
     length, line = (winner.length, winner.rule.line) if winner else (0, 0)
     return {
         Fate.DECIDES: f"decides: {'first rule that matches' if first_match else size}",

@@ -14,9 +14,10 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from scrapy_rep.observers.report.model import CrawlReport, OriginReport, SlowSite
-from scrapy_rep.observers.report.words import WHEN_UNREACHABLE, duration, moment, plural
+from scrapy_rep.observers.report.words import WHEN_UNREACHABLE, duration, moment
 from scrapy_rep.rep.dialects import Access
 from scrapy_rep.rep.lint.findings import Severity
+from scrapy_rep.rep.text import plural
 
 #: So many of each are listed.
 MAX_LISTED = 10
@@ -145,7 +146,7 @@ def _slow_fetch(origin: OriginReport) -> str:
 
 def _longest_fetch(origin: OriginReport) -> float:
     # Failed fetches are said to be slow with the unreachable origins.
-    return max((news.seconds or 0.0 for news in origin.news if not news.failed), default=0.0)
+    return max((event.seconds or 0.0 for event in origin.events if not event.failed), default=0.0)
 
 
 def _dominating(report: CrawlReport) -> list[Item]:
@@ -211,15 +212,15 @@ def _slow_sites(report: CrawlReport) -> Iterator[tuple[SlowSite, str]]:
 
 def timeline(report: CrawlReport) -> list[Span]:
     """The fetches, in spans of equal length. Of one origin, the last ones are known."""
-    news = [each for origin in report.origins for each in origin.news]
+    events = [each for origin in report.origins for each in origin.events]
     if report.began_at is not None:
         # What the store knew may be old.
-        news = [each for each in news if each.seconds is not None]
-    if not news:
+        events = [each for each in events if each.seconds is not None]
+    if not events:
         return []
-    first, last = min(each.at for each in news), max(each.at for each in news)
+    first, last = min(each.at for each in events), max(each.at for each in events)
     width = (last - first) / _BARS or 1.0
-    positions = [(min(int((each.at - first) / width), _BARS - 1), each.failed) for each in news]
+    positions = [(min(int((each.at - first) / width), _BARS - 1), each.failed) for each in events]
     fetches = Counter(position for position, _ in positions)
     failed = Counter(position for position, has_failed in positions if has_failed)
     count = _BARS if last > first else 1

@@ -31,7 +31,7 @@ from scrapy_rep.observers.report.diagnosis import (
     timeline,
     top_rules,
 )
-from scrapy_rep.observers.report.model import CrawlReport, LineReport, News, OriginReport
+from scrapy_rep.observers.report.model import CrawlReport, Event, LineReport, OriginReport
 from scrapy_rep.observers.report.previous import snapshot
 from scrapy_rep.observers.report.words import REASONS, access_meanings, moment
 
@@ -220,8 +220,8 @@ def _details(origin: OriginReport) -> dict[str, Any]:
         "more": file.lines_left_out if file else 0,
         "refused": origin.refused_urls,
         "refusedCount": origin.refused_url_count,
-        "news": [_news(news) for news in origin.news],
-        "newsCount": origin.news_count,
+        "events": [_event(event) for event in origin.events],
+        "eventCount": origin.event_count,
         "disagreements": origin.disagreements,
         "disagreementCount": origin.disagreement_count,
     }
@@ -235,6 +235,6 @@ def _line(line: LineReport) -> object:
     return line.text, findings, line.allowed, line.refused
 
 
-def _news(news: News) -> tuple[str, str, str]:
-    seconds = "" if news.seconds is None else f"{news.seconds:.2f} s"
-    return f"{moment(news.at)} UTC", news.what, seconds
+def _event(event: Event) -> tuple[str, str, str]:
+    seconds = "" if event.seconds is None else f"{event.seconds:.2f} s"
+    return f"{moment(event.at)} UTC", event.what, seconds
