@@ -18,7 +18,7 @@ from scrapy_rep.cli.errors import FINE, WRONG, CommandError
 from scrapy_rep.cli.options import Subcommand
 from scrapy_rep.cli.output import Printer, Style, write_json
 from scrapy_rep.cli.sources import STDIN, Session, absolute, is_url, lines_of_stdin, origin_of
-from scrapy_rep.cli.versions import versions_in_store
+from scrapy_rep.cli.store import versions_in_store
 from scrapy_rep.evidence.changes import AgentChange, Changes, changes
 from scrapy_rep.rep.parsing.lines import split_lines
 from scrapy_rep.rep.rules.robotstxt import RobotsTxt
