@@ -19,7 +19,13 @@ from scrapy.settings import Settings
 
 from benchmarks._tables import Table, arguments, figure, machine, publish
 from scrapy_rep.observers.report.file import read_file
-from scrapy_rep.observers.report.model import CrawlReport, Decisions, News, OriginReport, RefusedURL
+from scrapy_rep.observers.report.model import (
+    CrawlReport,
+    Decisions,
+    Event,
+    OriginReport,
+    RefusedURL,
+)
 from scrapy_rep.observers.report.page import write_page
 from scrapy_rep.rep.caching.access import FetchResult
 from scrapy_rep.settings import RepSettings
@@ -51,8 +57,8 @@ def _origin(number: int, settings: RepSettings) -> OriginReport:
         ),
         refused_url_count=10,
         fetch_count=1,
-        news=(News(1_800_000_000.0, "status 200", 0.2),),
-        news_count=1,
+        events=(Event(1_800_000_000.0, "status 200", 0.2),),
+        event_count=1,
     )
 
 

@@ -15,7 +15,8 @@ from scrapy.settings import BaseSettings
 from scrapy_rep.cli import options as common
 from scrapy_rep.cli.errors import FINE, WRONG, CommandError
 from scrapy_rep.cli.options import Subcommand, SubcommandGroup
-from scrapy_rep.cli.output import Printer, number, write_json
+from scrapy_rep.cli.output import Printer, write_json
+from scrapy_rep.rep.text import plural
 
 if TYPE_CHECKING:
     from scrapy_rep.evidence.verify import Problem, Summary
@@ -84,10 +85,10 @@ def _show(problems: list[Problem], summary: Summary) -> None:
         where = f"line {problem.number:,}: " if problem.number else ""
         printer.line(f"{where}{problem.what}")
     fetches = f"{summary.fetches:,} {'fetch' if summary.fetches == 1 else 'fetches'}"
-    parts = [number(summary.lines, "line"), fetches]
-    parts += [number(summary.decisions, "decision"), f"{summary.recomputed:,} of them recomputed"]
+    parts = [plural(summary.lines, "line"), fetches]
+    parts += [plural(summary.decisions, "decision"), f"{summary.recomputed:,} of them recomputed"]
     printer.line(", ".join(parts))
-    found = number(len(problems), "problem") if problems else "all lines follow"
+    found = plural(len(problems), "problem") if problems else "all lines follow"
     printer.line(f"{found}; the digest of the last line is {summary.digest}")
 
 

@@ -25,7 +25,6 @@ from scrapy_rep.cli.output import (
     Style,
     Table,
     iso,
-    number,
     span,
     write_json,
 )
@@ -44,7 +43,7 @@ from scrapy_rep.rep.caching.access import FetchResult
 from scrapy_rep.rep.caching.cache_entry import CacheEntry, StoredResponse
 from scrapy_rep.rep.caching.freshness import Freshness
 from scrapy_rep.rep.parsing.urls import Origin
-from scrapy_rep.rep.text import printable
+from scrapy_rep.rep.text import plural, printable
 from scrapy_rep.settings import RepSettings
 from scrapy_rep.stores.base import Store, time_of
 from scrapy_rep.stores.open import open_store
@@ -347,7 +346,7 @@ def _clear(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
     if options.format == "json":
         write_json({"deleted": deleted})
     else:
-        Printer(sys.stdout).line(f"{number(deleted, 'origin')} deleted")
+        Printer(sys.stdout).line(f"{plural(deleted, 'origin')} deleted")
     return _not_cached(origin) if origin is not None and not deleted else FINE
 
 
@@ -355,7 +354,7 @@ def _confirmed(settings: RepSettings) -> bool:
     """Whether the user agrees to delete all. Raises :exc:`CommandError` without a terminal."""
     if not sys.stdin.isatty():
         raise CommandError("this would delete all origins: add --yes, or name one origin")
-    origins = number(len(use_store(settings, sorted_origins) or ()), "origin")
+    origins = plural(len(use_store(settings, sorted_origins) or ()), "origin")
     sys.stderr.write(f"Delete all {origins} in {store_place(settings)}? [y/N] ")
     sys.stderr.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from scrapy.settings import BaseSettings
 
 from scrapy_rep.cli import options as common
-from scrapy_rep.cli.errors import FAILED, FINE, WRONG
+from scrapy_rep.cli.errors import FINE
 from scrapy_rep.cli.options import Subcommand
 from scrapy_rep.cli.output import (
     Column,
@@ -28,8 +28,8 @@ from scrapy_rep.cli.output import (
     span,
     verdict_as_json,
 )
-from scrapy_rep.cli.sources import STDIN, Robots, RobotsGetter, Session, urls_of
-from scrapy_rep.rep.rules.verdict import Reason, Verdict
+from scrapy_rep.cli.sources import STDIN, Robots, RobotsGetter, Session, exit_code_for, urls_of
+from scrapy_rep.rep.rules.verdict import Verdict
 from scrapy_rep.rep.text import printable
 
 # So many URLs are in memory at a time.
@@ -79,7 +79,7 @@ def _run(options: argparse.Namespace, settings: BaseSettings) -> int:
         portion = [_checked(url, robots, session) for url, robots in found]
         write(portion)
         sys.stdout.flush()
-        exit_code = max(exit_code, *map(_exit_code, portion))
+        exit_code = max(exit_code, *(exit_code_for(each.robots, each.verdict) for each in portion))
 
     async def check(getter: RobotsGetter) -> None:
         def tell(done: int, total: int) -> None:
@@ -122,17 +122,6 @@ def _checked(url: str, robots: Robots | Verdict, session: Session) -> _Checked:
     if isinstance(robots, Verdict):
         return _Checked(url, None, robots)
     return _Checked(url, robots, robots.verdict(url, session.agents))
-
-
-def _exit_code(each: _Checked) -> int:
-    unreachable = each.robots is not None and each.robots.unreachable
-    if unreachable or each.verdict.reason is Reason.INVALID_URL:
-        # The answer cannot be relied on.
-        return FAILED
-    return FINE if each.verdict.allowed else WRONG
-
-
-# -- output --------------------------------------------------------------------------
 
 
 def _writer(options: argparse.Namespace, session: Session) -> Callable[[list[_Checked]], None]:

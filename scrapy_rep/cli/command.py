@@ -17,7 +17,7 @@ from scrapy import __version__ as scrapy_version
 from scrapy.commands import ScrapyCommand, ScrapyHelpFormatter
 
 if TYPE_CHECKING:
-    from scrapy_rep.cli.options import Subcommand, SubcommandGroup
+    from scrapy_rep.cli.options import SubcommandGroup
 
 # Each has a module of its name, and in it a constant of its name in capitals.
 _SUBCOMMANDS = (
@@ -70,13 +70,14 @@ class RobotsCommand(ScrapyCommand):
         )
         for command in group.subcommands:
             prog = f"{parser.prog} {command.name}"
+            examples = f"Examples\n========\n{command.examples}\n\n" if command.examples else ""
             subparser = parsers.add_parser(
                 command.name,
                 prog=prog,
                 help=command.summary,
                 usage=f"{prog} {command.syntax}",
                 description=command.description,
-                epilog=_epilog(command),
+                epilog=f"{examples}Documentation: {_DOCUMENTATION}",
                 formatter_class=_HelpFormatter,
                 conflict_handler="resolve",
             )
@@ -124,11 +125,6 @@ class RobotsCommand(ScrapyCommand):
             known = f" (choose from {options})" if args[0].startswith("-") else ""
             parser.error(f"unrecognized argument: '{args[0]}'{known}")
         self.exitcode = exit_code_of(parser.prog, lambda: opts.run_subcommand(opts, self.settings))
-
-
-def _epilog(command: Subcommand | SubcommandGroup) -> str:
-    examples = f"Examples\n========\n{command.examples}\n\n" if command.examples else ""
-    return f"{examples}Documentation: {_DOCUMENTATION}"
 
 
 class _Parser(argparse.ArgumentParser):

@@ -111,11 +111,7 @@ def _silence() -> Iterator[None]:
         logger.disabled = before
 
 
-# -- parsers -------------------------------------------------------------------------
-
-
 def _parsers(names: str) -> list[type[RobotParser]]:
-    """The parsers of --with. Raises :exc:`CommandError`."""
     given = (name.strip() for name in names.split(","))
     try:
         return list(dict.fromkeys(find_parser(name) for name in given if name))
@@ -124,10 +120,7 @@ def _parsers(names: str) -> list[type[RobotParser]]:
 
 
 def find_parser(name: str) -> type[RobotParser]:
-    """The parser with a short *name*, or an import path.
-
-    Raises :exc:`ValueError`, which says what is accepted, or what is not installed.
-    """
+    """The parser with a short *name*, or an import path. A ValueError says what is accepted."""
     name = _LONG_NAMES.get(name, name)
     path, distribution = PARSERS.get(name, (name, ""))
     accepted = f"accepted: {', '.join([*PARSERS, *_LONG_NAMES])}, the import path of a RobotParser"
@@ -152,7 +145,7 @@ def read(parser: type[RobotParser], body: bytes) -> RobotParser:
 
 @cache
 def _crawler() -> Crawler:
-    """A crawler that does nothing, which parsers need to be created."""
+    # Parsers need one to be created.
     return Crawler(Spider)
 
 
@@ -160,9 +153,6 @@ def short_name(parser: type[RobotParser]) -> str:
     """The name of the column of *parser*."""
     path = global_object_name(parser)
     return next((name for name, (known, _) in PARSERS.items() if known == path), parser.__name__)
-
-
-# -- answers -------------------------------------------------------------------------
 
 
 class _Said(NamedTuple):
@@ -294,7 +284,6 @@ def _raised(error: Exception) -> str:
 def _rows(
     urls: Sequence[str], path: str | None, session: Session, parsers: Sequence[type[RobotParser]]
 ) -> Iterator[_Row]:
-    """The answers about each of *urls*."""
     files: dict[str, _File] = {}
     for url, robots in session.get_for(urls, path):
         if isinstance(robots, Verdict):
@@ -308,14 +297,12 @@ def _rows(
             yield _Row(url, answers, failed=robots.unreachable or is_invalid)
 
 
-# -- text ----------------------------------------------------------------------------
-
-
 def _show(rows: list[_Row], names: list[str], printer: Printer, session: Session) -> None:
     printer.line(f"product tokens: {session.agent_names}")
     printer.line()
     cells = [[row.said[name].cell if name in row.said else "-" for name in names] for row in rows]
     widths = [max(map(len, column)) for column in zip(names, *cells, strict=True)]
+    # A terminal may be too narrow for the columns.
     if printer.width and sum(widths) + 2 * len(widths) + _LEAST_URL > printer.width:
         _show_as_list(rows, printer)
     else:
@@ -331,7 +318,6 @@ def _show(rows: list[_Row], names: list[str], printer: Printer, session: Session
 
 
 def _show_as_list(rows: list[_Row], printer: Printer) -> None:
-    """The same for a terminal that is too narrow for the columns."""
     for row in rows:
         printer.line(printer.styled(printable(row.url, most=None), Style.BOLD))
         for name, said in row.said.items():

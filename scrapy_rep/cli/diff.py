@@ -16,13 +16,13 @@ from scrapy.settings import BaseSettings
 from scrapy_rep.cli import options as common
 from scrapy_rep.cli.errors import FINE, WRONG, CommandError
 from scrapy_rep.cli.options import Subcommand
-from scrapy_rep.cli.output import Printer, Style, number, write_json
+from scrapy_rep.cli.output import Printer, Style, write_json
 from scrapy_rep.cli.sources import STDIN, Session, absolute, is_url, lines_of_stdin, origin_of
-from scrapy_rep.cli.versions import versions_in_store
+from scrapy_rep.cli.store import versions_in_store
 from scrapy_rep.evidence.changes import AgentChange, Changes, changes
 from scrapy_rep.rep.parsing.lines import split_lines
 from scrapy_rep.rep.rules.robotstxt import RobotsTxt
-from scrapy_rep.rep.text import printable
+from scrapy_rep.rep.text import plural, printable
 
 _DESCRIPTION = """\
 Shows what a change of a robots.txt changes: which agents gain or lose access,
@@ -82,7 +82,7 @@ def _files(options: argparse.Namespace, session: Session) -> tuple[RobotsTxt, Ro
     if missing:
         raise CommandError(
             f"the store does not have version {missing[0]} of {printable(origin.robots_url)}, but "
-            f"{number(len(by_number), 'version')}"
+            f"{plural(len(by_number), 'version')}"
         )
     return by_number[first], by_number[second]
 
@@ -126,7 +126,7 @@ def _show(found: Changes, tried: int, printer: Printer, session: Session) -> Non
     for text in found.records_removed:
         printer.line(printer.styled(f"removed: {text}", Style.BAD))
     if tried:
-        flipped = f"{len(found.flips):,} of {number(tried, 'URL')} flip"
+        flipped = f"{len(found.flips):,} of {plural(tried, 'URL')} flip"
         printer.line(f"{flipped} for {session.agent_names}")
     for flip in found.flips:
         word, style = ("allowed", Style.GOOD) if flip.allowed else ("refused", Style.BAD)
@@ -137,7 +137,7 @@ def _show_agents(change: AgentChange, printer: Printer) -> None:
     names = ", ".join(printable(name) for name in change.names[:10])
     if len(change.names) > 10:
         names += f" and {len(change.names) - 10:,} more"
-    tried = f"{number(change.tried, 'path')} that were tried"
+    tried = f"{plural(change.tried, 'path')} that were tried"
     gained, lost = ("gained", change.gained, Style.GOOD), ("lost", change.lost, Style.BAD)
     for verb, paths, style in (gained, lost):
         if paths:

@@ -33,7 +33,7 @@ _EXPECTED = (CommandError, ConfigurationError, NotConfigured, OSError, StoreErro
 
 
 def exit_code_of(words: str, run: Callable[[], int]) -> int:
-    """Call *run* and return its exit code, or that of the error that stopped it.
+    """The exit code of *run*, or of the error that stopped it.
 
     Expected errors are written to standard error after *words*, the command as it was typed.
     """

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 from scrapy.settings import BaseSettings
 
 from scrapy_rep.cli import options as common
-from scrapy_rep.cli.errors import FAILED, FINE, WRONG
 from scrapy_rep.cli.options import Subcommand
 from scrapy_rep.cli.output import (
     Printer,
@@ -20,18 +19,17 @@ from scrapy_rep.cli.output import (
     agent_lines_as_json,
     answer,
     finding_as_json,
-    number,
     span,
     verdict_as_json,
     write_json,
 )
-from scrapy_rep.cli.sources import Robots, Session, absolute, origin_of
+from scrapy_rep.cli.sources import Robots, Session, absolute, exit_code_for, origin_of
 from scrapy_rep.rep.dialects import Precedence
 from scrapy_rep.rep.lint.findings import Finding, Severity
 from scrapy_rep.rep.parsing.lines import split_lines
 from scrapy_rep.rep.rules.explain import ExplainedRule, Explanation, Fate, explain
 from scrapy_rep.rep.rules.verdict import Reason, Verdict
-from scrapy_rep.rep.text import printable
+from scrapy_rep.rep.text import plural, printable
 
 # The text of a line has at most so many columns before what became of it.
 _WIDEST_TEXT = 44
@@ -83,9 +81,7 @@ def _run(options: argparse.Namespace, settings: BaseSettings) -> int:
         )
     else:
         _show(explained, Printer(sys.stdout), brief=options.brief)
-    if robots.unreachable or verdict.reason is Reason.INVALID_URL:
-        return FAILED
-    return FINE if verdict.allowed else WRONG
+    return exit_code_for(robots, verdict)
 
 
 class _Line(NamedTuple):
@@ -146,9 +142,6 @@ class _Explained(NamedTuple):
             "groups": [agent_lines_as_json(group) for group in groups],
             "lines": [line.as_json() for line in self.lines()],
         }
-
-
-# -- text ----------------------------------------------------------------------------
 
 
 def _show(explained: _Explained, printer: Printer, *, brief: bool) -> None:
@@ -217,7 +210,7 @@ def _notes(line: _Line, winner: ExplainedRule | None, first_match: bool) -> Iter
 
 
 def _fate(rule: ExplainedRule, winner: ExplainedRule | None, first_match: bool) -> str:
-    size = number(rule.length, "byte")
+    size = plural(rule.length, "byte")
     length, line = (winner.length, winner.rule.line) if winner else (0, 0)
     return {
         Fate.DECIDES: f"decides: {'first rule that matches' if first_match else size}",

@@ -19,7 +19,7 @@ from scrapy_rep.cli import options as common
 from scrapy_rep.cli.crawling import with_crawler
 from scrapy_rep.cli.errors import FAILED, FINE, WRONG, CommandError
 from scrapy_rep.cli.options import Subcommand
-from scrapy_rep.cli.output import Printer, Style, number, span, write_json
+from scrapy_rep.cli.output import Printer, Style, span, write_json
 from scrapy_rep.cli.sources import Session, origin_of
 from scrapy_rep.cli.store import OriginState, state_of
 from scrapy_rep.policies.cache import PolicyCache, steady
@@ -31,7 +31,7 @@ from scrapy_rep.rep.parsing.lines import utf16_of
 from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.policy import Policy
 from scrapy_rep.rep.rules.robotstxt import RobotsTxt
-from scrapy_rep.rep.text import printable
+from scrapy_rep.rep.text import plural, printable
 from scrapy_rep.settings import RepSettings
 
 _STYLES = {
@@ -187,7 +187,7 @@ def _fields(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
             yield "type", printable(content_type)
         yield "encoding", found["encoding"]
         findings = found["findings"].items()
-        yield "findings", ", ".join(number(count, name) for name, count in findings)
+        yield "findings", ", ".join(plural(count, name) for name, count in findings)
 
 
 FETCH = Subcommand(

@@ -15,7 +15,7 @@ from scrapy_rep.cli.errors import FINE, WRONG
 from scrapy_rep.cli.options import Subcommand
 from scrapy_rep.cli.output import Column, Cut, Printer, Records, Table, iso, write_json
 from scrapy_rep.cli.sources import Session, origin_of
-from scrapy_rep.cli.versions import Version, versions_in_store
+from scrapy_rep.cli.store import Version, versions_in_store
 from scrapy_rep.evidence.changes import Changes, changes
 from scrapy_rep.rep.parsing.lines import split_lines
 from scrapy_rep.rep.text import printable

@@ -18,12 +18,12 @@ import scrapy_rep
 from scrapy_rep.cli import options as common
 from scrapy_rep.cli.errors import FINE, WRONG, CommandError
 from scrapy_rep.cli.options import Subcommand
-from scrapy_rep.cli.output import Printer, Records, Style, finding_as_json, number, write_json
+from scrapy_rep.cli.output import Printer, Records, Style, finding_as_json, write_json
 from scrapy_rep.cli.sources import Session, is_url
 from scrapy_rep.rep.lint.findings import Finding, FindingKind, Severity
 from scrapy_rep.rep.parsing.lines import split_lines
 from scrapy_rep.rep.rules.robotstxt import RobotsTxt
-from scrapy_rep.rep.text import printable
+from scrapy_rep.rep.text import plural, printable
 
 _STYLES = {
     Severity.ERROR: Style.BAD,
@@ -73,9 +73,6 @@ def _run(options: argparse.Namespace, settings: BaseSettings) -> int:
     return WRONG if counts[Severity.ERROR] or counts[Severity.WARNING] else FINE
 
 
-# -- output --------------------------------------------------------------------------
-
-
 def _line_count(file: RobotsTxt) -> int:
     return len(split_lines(file.body, file.dialect))
 
@@ -91,8 +88,8 @@ def _show(name: str, file: RobotsTxt, counts: Counter[Severity], shown: Iterable
         kind = printer.styled(f"[{finding.kind.value}]", Style.FAINT)
         printer.line(f"{name}:{finding.line}: {severity}: {finding.sentence} {kind}")
     bad = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
-    counted = ", ".join(number(counts[severity], severity.value) for severity in bad)
-    printer.line(f"{counted} in {number(_line_count(file), 'line')} ({file.dialect.name})")
+    counted = ", ".join(plural(counts[severity], severity.value) for severity in bad)
+    printer.line(f"{counted} in {plural(_line_count(file), 'line')} ({file.dialect.name})")
 
 
 def _as_json(

@@ -16,13 +16,10 @@ from scrapy_rep.rep.dialects import DIALECTS
 class Subcommand:
     """One subcommand: its help, its options, and the function that runs it.
 
-    *syntax* shows the arguments in the usage line. *summary* is the line in the list of
-    subcommands. *description* and *examples* are printed by ``--help`` as they stand, before
-    and after the options.
-
-    *run* gets the options, and the settings of the project with those of ``-s``. It returns
-    the exit code, and raises :exc:`~scrapy_rep.cli.errors.CommandError` for options that make
-    no sense.
+    *syntax* shows the arguments in the usage line, *summary* is the line in the list of
+    subcommands. *description* and *examples* are printed by ``--help`` before and after the
+    options. *run* gets the options, and the settings of the project with those of ``-s``. It
+    returns the exit code, or raises :exc:`~scrapy_rep.cli.errors.CommandError`.
     """
 
     name: str

@@ -314,15 +314,6 @@ def iso(at: float) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at))
 
 
-def number(count: int, what: str) -> str:
-    """*count* with a noun.
-
-    >>> number(1, "line"), number(2000, "line")
-    ('1 line', '2,000 lines')
-    """
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
-
-
 def answer(allowed: bool) -> str:
     """The answer in one word."""
     return "allowed" if allowed else "refused"

@@ -13,13 +13,13 @@ from scrapy.settings import BaseSettings
 
 from scrapy_rep.cli.errors import FINE, WRONG, CommandError
 from scrapy_rep.cli.options import Subcommand
-from scrapy_rep.cli.output import Printer, number, span
+from scrapy_rep.cli.output import Printer, span
 from scrapy_rep.cli.store import OriginState, read_states, sorted_origins, store_place, use_store
 from scrapy_rep.observers.report.file import NO_ROOM, ROOM, digest, outage_report, read_file, takes
-from scrapy_rep.observers.report.model import UNKNOWN, CrawlReport, News, OriginReport
+from scrapy_rep.observers.report.model import UNKNOWN, CrawlReport, Event, OriginReport
 from scrapy_rep.rep.caching.access import FetchResult, access_result
 from scrapy_rep.rep.dialects import Access
-from scrapy_rep.rep.text import printable
+from scrapy_rep.rep.text import plural, printable
 from scrapy_rep.settings import RepSettings
 from scrapy_rep.stores.base import Store
 
@@ -74,7 +74,7 @@ def _run(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
         size = write_page(path, replace(report, previous=read_previous(path, report.subject)))
     except OSError as error:
         raise CommandError(f"cannot write {options.output}: {error.strerror or error}") from None
-    written = f"{number(len(report.origins), 'origin')}, {number(size, 'byte')}"
+    written = f"{plural(len(report.origins), 'origin')}, {plural(size, 'byte')}"
     Printer(sys.stdout).line(f"{printable(options.output, most=None)}: {written}")
     return FINE
 
@@ -119,7 +119,7 @@ def _file(state: OriginState) -> FetchResult | None:
 
 
 def _report(state: OriginState, file: FetchResult | None, notes: tuple[str, ...]) -> OriginReport:
-    news = tuple(sorted(_news(state), key=lambda news: news.at))
+    events = tuple(sorted(_events(state), key=lambda event: event.at))
     return OriginReport(
         origin=printable(str(state.entry.origin)),
         access=state.access or UNKNOWN,
@@ -129,8 +129,8 @@ def _report(state: OriginState, file: FetchResult | None, notes: tuple[str, ...]
         digest=digest(file) if file else "",
         outage=outage_report(state.entry),
         standing=state.freshness,
-        news=news,
-        news_count=len(news),
+        events=events,
+        event_count=len(events),
         notes=notes,
     )
 
@@ -146,17 +146,17 @@ def _fields(state: OriginState) -> Iterator[tuple[str, str]]:
         yield printable(name), printable(value)
 
 
-def _news(state: OriginState) -> Iterator[News]:
+def _events(state: OriginState) -> Iterator[Event]:
     copy, outage = state.entry.copy, state.entry.outage
     if copy is not None:
-        yield News(copy.fetched_at, printable(copy.result.detail))
+        yield Event(copy.fetched_at, printable(copy.result.detail))
         if copy.confirmed_at > copy.fetched_at:
-            yield News(copy.confirmed_at, "confirmed by the server")
+            yield Event(copy.confirmed_at, "confirmed by the server")
     if outage is not None:
-        yield News(outage.since, "unreachable from then on", failed=True)
+        yield Event(outage.since, "unreachable from then on", failed=True)
         if outage.attempts > 1:
             detail = printable(outage.result.detail)
-            yield News(outage.last_at, f"attempt {outage.attempts}: {detail}", failed=True)
+            yield Event(outage.last_at, f"attempt {outage.attempts}: {detail}", failed=True)
 
 
 REPORT = Subcommand(

@@ -19,7 +19,7 @@ from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import DeferredList
 
 from scrapy_rep.cli.crawling import with_crawler
-from scrapy_rep.cli.errors import CommandError
+from scrapy_rep.cli.errors import FAILED, FINE, WRONG, CommandError
 from scrapy_rep.policies.cache import PolicyCache, steady
 from scrapy_rep.rep.caching.access import FetchResult
 from scrapy_rep.rep.decision import verdict_now
@@ -129,10 +129,7 @@ class Session:
         return RobotsTxt.parse(result.body, dialect or self.settings.dialect, max_size=limit)
 
     def read_file(self, path: str) -> Robots:
-        """The robots.txt in the file at *path*, or from standard input.
-
-        Raises :exc:`CommandError`.
-        """
+        """The robots.txt in the file at *path* ("-" is standard input). Raises CommandError."""
         try:
             body = sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
         except OSError as error:
@@ -157,10 +154,7 @@ class Session:
         return self.crawl(lambda getter: getter.get_for(urls))
 
     def load(self, source: str) -> Robots:
-        """The robots.txt that *source* names: a URL of its origin, a file, or standard input.
-
-        Raises as :meth:`read_file` and :meth:`crawl`.
-        """
+        """The robots.txt that *source* names: a URL of its origin, a file, or standard input."""
         if is_url(source):
             return self.get(origin_of(source))
         if source != STDIN and not Path(source).exists():
@@ -168,14 +162,11 @@ class Session:
         return self.read_file(source)
 
     def get(self, origin: Origin) -> Robots:
-        """The robots.txt of *origin*, by a crawl. Raises as :meth:`crawl`."""
+        """The robots.txt of *origin*, by a crawl."""
         return self.crawl(lambda getter: getter.get(origin))
 
     def crawl(self, work: Callable[[RobotsGetter], Awaitable[_T]]) -> _T:
-        """Return what *work* returns, which can get many robots.txt in one crawl.
-
-        Raises as :func:`~scrapy_rep.cli.crawling.with_crawler`.
-        """
+        """What *work* returns, which can get many robots.txt in one crawl (``with_crawler``)."""
         file = self.settings.store.file()
         # These commands create no store where there is none.
         changes = {"REP_STORE": "memory"} if file is not None and not file.exists() else {}
@@ -200,7 +191,6 @@ class RobotsGetter:
         """Each of *urls* with the robots.txt that applies to it, or the verdict if none does.
 
         *tell* is called after each robots.txt with how many are there, and how many will be.
-        As many are fetched at a time as CONCURRENT_REQUESTS allows.
         """
         by_url = [(url, origin_or_verdict(url)) for url in urls]
         origins = {origin for _, origin in by_url if isinstance(origin, Origin)}
@@ -238,9 +228,6 @@ class RobotsGetter:
         )
 
 
-# -- URLs ----------------------------------------------------------------------------
-
-
 def absolute(text: str, *, file: bool = False) -> str:
     """*text* as a URL: without a scheme, as an https URL. A path is left alone.
 
@@ -261,12 +248,18 @@ def absolute(text: str, *, file: bool = False) -> str:
 
 
 def _is_private(authority: str) -> bool:
-    """Whether *authority* is this machine, or one of a private network."""
     host = re.sub(r":\d*$", "", authority).strip("[]")
     try:
         return host == "localhost" or ip_address(host).is_private
     except ValueError:
         return False
+
+
+def exit_code_for(robots: Robots | None, verdict: Verdict) -> int:
+    """FINE or WRONG; FAILED if *verdict* cannot be relied on."""
+    if (robots is not None and robots.unreachable) or verdict.reason is Reason.INVALID_URL:
+        return FAILED
+    return FINE if verdict.allowed else WRONG
 
 
 def origin_of(text: str) -> Origin:
@@ -283,10 +276,7 @@ def is_url(text: str) -> bool:
 
 
 def urls_of(options: argparse.Namespace) -> Iterator[str]:
-    """The URLs of a command that has URLs and --file; "-" means those of standard input.
-
-    Raises :exc:`CommandError`.
-    """
+    """The URLs of a command that has URLs and --file. "-" means those of standard input."""
     from_stdin = STDIN in options.urls
     if from_stdin and (len(options.urls) > 1 or options.file == STDIN):
         raise CommandError("-, standard input, can be the only URL, or the file, but not both")

@@ -6,17 +6,20 @@ import asyncio
 import math
 from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from scrapy_rep.cli.errors import CommandError
-from scrapy_rep.rep.caching.cache_entry import CacheEntry
+from scrapy_rep.cli.sources import Session
+from scrapy_rep.rep.caching.cache_entry import CacheEntry, StoredResponse
 from scrapy_rep.rep.caching.freshness import Evaluation, Freshness, evaluate, lifetime, retry_at
 from scrapy_rep.rep.dialects import Access, WhenUnreachable
 from scrapy_rep.rep.parsing.lines import split_lines, within_limit
 from scrapy_rep.rep.parsing.urls import Origin, by_host
+from scrapy_rep.rep.rules.robotstxt import RobotsTxt
 from scrapy_rep.rep.text import printable
 from scrapy_rep.settings import RepSettings
 from scrapy_rep.stores.base import Store, time_of
+from scrapy_rep.stores.history import copies_of
 from scrapy_rep.stores.open import open_store
 
 _T = TypeVar("_T")
@@ -169,3 +172,22 @@ def _meaning(evaluation: Evaluation, settings: RepSettings) -> str:
         return "a page waits until robots.txt has been fetched again"
     words = _PAGES.get(evaluation.access) or _WHILE_UNREACHABLE[settings.when_unreachable]
     return f"{words}; robots.txt is fetched again" if evaluation.due else words
+
+
+class Version(NamedTuple):
+    """One version: *number* 1 is the newest. *robots* has no lines if there was no file."""
+
+    number: int
+    copy: StoredResponse
+    robots: RobotsTxt
+
+
+def versions_in_store(session: Session, origin: Origin) -> list[Version]:
+    """The versions of the robots.txt of *origin*, the newest first.
+
+    Raises :exc:`~scrapy_rep.cli.errors.CommandError` for a store in memory, and
+    :exc:`~scrapy_rep.stores.base.StoreError`.
+    """
+    entry = use_store(session.settings, lambda store: store.read(origin))
+    copies = copies_of(entry) if entry else []
+    return [Version(n, copy, session.parse(copy.result)) for n, copy in enumerate(copies, 1)]

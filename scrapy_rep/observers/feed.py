@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime, timezone
+from functools import partial
 from itertools import count
 from pathlib import Path, PurePosixPath
 from typing import IO
@@ -38,7 +39,10 @@ class Feed:
 
     def __init__(self, crawler: Crawler, spec: FeedSpec, *, own_file: bool = False) -> None:
         self._crawler = crawler
-        self._storage_class = spec.storage
+        options = {"format": "jsonlines"}
+        self._storage_at: Callable[[str], FeedStorageProtocol] = partial(
+            build_from_crawler, spec.storage, crawler, feed_options=options
+        )
         self._uri = spec.uri
         self._own_file = own_file
         self._storage: FeedStorageProtocol | None = None
@@ -50,11 +54,9 @@ class Feed:
         """Open the storage."""
         try:
             self._uri = with_parameters(self._uri, spider)
-            if self._own_file and issubclass(self._storage_class, FileFeedStorage):
+            self._storage = self._storage_at(self._uri)
+            if self._own_file and isinstance(self._storage, FileFeedStorage):
                 self._take_new_file()
-            else:
-                self._storage = self._make_storage(self._uri)
-            assert self._storage is not None
             self._file = self._storage.open(spider)
         except Exception as error:
             self._fail(error)
@@ -85,12 +87,6 @@ class Feed:
         else:
             self._log(logging.INFO, "Stored %(lines)d lines in %(uri)s", lines=self._lines)
 
-    def _make_storage(self, uri: str) -> FeedStorageProtocol:
-        storage: FeedStorageProtocol = build_from_crawler(
-            self._storage_class, self._crawler, uri, feed_options={"format": "jsonlines"}
-        )
-        return storage
-
     def _take_new_file(self) -> None:
         """Make a file that nobody else has, and the storage for it."""
         extension = PurePosixPath(self._uri).suffix
@@ -98,9 +94,9 @@ class Feed:
 
         def path_of(number: str) -> Path:
             self._uri = f"{start}{number}{extension}"
-            self._storage = self._make_storage(self._uri)
-            assert isinstance(self._storage, FileFeedStorage)
-            return Path(self._storage.path)
+            self._storage = storage = self._storage_at(self._uri)
+            assert isinstance(storage, FileFeedStorage)
+            return Path(storage.path)
 
         new_file(path_of).close()
 

@@ -39,3 +39,12 @@ def printable(text: bytes | str, most: int | None = MAX_SHOWN) -> str:
     cut = text[:most]
     shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in cut)
     return shown if len(cut) == len(text) else shown + "…"
+
+
+def plural(count: int, what: str) -> str:
+    """*count* with a noun.
+
+    >>> plural(1, "line"), plural(2000, "line")
+    ('1 line', '2,000 lines')
+    """
+    return f"{count:,} {what}{'' if count == 1 else 's'}"

@@ -71,7 +71,7 @@ def test_the_store_of_the_project(filled: Path) -> None:
     details = page.of("https://outage.example")
     assert details["lines"] == ["User-agent: *", "Disallow: /private/"]
     assert dict(details["details"])["for a crawl"].startswith("pages are allowed or refused by")
-    assert [what for _, what, _ in details["news"]] == [
+    assert [what for _, what, _ in details["events"]] == [
         "status 200",
         "unreachable from then on",
         "attempt 9: status 503",
@@ -146,7 +146,7 @@ def test_a_copy_that_is_confirmed_and_an_outage_that_has_just_begun(tmp_path: Pa
     )
     assert report(tmp_path).returncode == 0
     page = read(tmp_path / "robots.html")
-    assert [what for _, what, _ in page.of("https://a.example")["news"]] == [
+    assert [what for _, what, _ in page.of("https://a.example")["events"]] == [
         "status 200",
         "confirmed by the server",
         "unreachable from then on",

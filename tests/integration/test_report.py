@@ -16,7 +16,7 @@ from scrapy_rep.observers.report import recorder
 from scrapy_rep.observers.report.file import takes
 from scrapy_rep.observers.report.model import Disagreement
 from scrapy_rep.observers.report.recorder import Recorder
-from scrapy_rep.observers.report.seen import MAX_EXAMPLES, MAX_NEWS
+from scrapy_rep.observers.report.seen import MAX_EVENTS, MAX_EXAMPLES
 from scrapy_rep.rep.caching.access import FetchResult
 from scrapy_rep.rep.policy import Policy
 from tests.integration.crawling import RULES, Job, ok, pages, site
@@ -75,7 +75,7 @@ def test_a_crawl_writes_its_report(servers: LoopbackServers, loop: str, tmp_path
         line == 2 and why == "Disallow: /no" and url.startswith(f"{rules.url}/no/")
         for url, line, why in details["refused"]
     )
-    ((_, what, took),) = details["news"]
+    ((_, what, took),) = details["events"]
     assert what == "status 200"
     assert took.endswith(" s")
     assert page.of(broken.url)["refused"] == []
@@ -182,7 +182,7 @@ async def test_a_file_that_changes_begins_anew(servers: LoopbackServers, path: P
     assert page.rows[one.url]["refused"] == 6
     assert page.rows[one.url]["status"] == 503
     assert "this is version 2" in details["notes"][0]
-    assert [what for _, what, _ in details["news"]] == ["status 200", "status 200", "status 503"]
+    assert [what for _, what, _ in details["events"]] == ["status 200", "status 200", "status 503"]
 
 
 @pytest_twisted.ensureDeferred
@@ -261,7 +261,7 @@ async def test_what_the_store_knew_is_no_fetch(
         )
     page = read(path)
     assert page.rows[one.url]["fetches"] == 0
-    assert [what for _, what, _ in page.of(one.url)["news"]] == ["status 200 (from the store)"]
+    assert [what for _, what, _ in page.of(one.url)["events"]] == ["status 200 (from the store)"]
     assert page.of(one.url)["lines"][1] == ["Disallow: /no", [], 0, 1]
 
 
@@ -273,7 +273,7 @@ async def test_news_and_files_are_bounded(
     small, large = servers.serve(site(ok())), servers.serve(site(ok(b"#" + RULES)))
 
     async def script(spider: ScriptedSpider) -> None:
-        for _ in range(MAX_NEWS + 5):
+        for _ in range(MAX_EVENTS + 5):
             await spider.ask(f"{small.url}/yes")
             spider.clock.now += 25 * HOUR
         await spider.ask(f"{large.url}/yes")
@@ -281,8 +281,8 @@ async def test_news_and_files_are_bounded(
     await crawl(script, {"REP_REPORT": path})
     page = read(path)
     details = page.of(small.url)
-    assert len(details["news"]) == MAX_NEWS
-    assert details["newsCount"] == page.rows[small.url]["fetches"] == MAX_NEWS + 5
+    assert len(details["events"]) == MAX_EVENTS
+    assert details["eventCount"] == page.rows[small.url]["fetches"] == MAX_EVENTS + 5
     # However often it was fetched, it takes its room once.
     assert len(details["lines"]) == 2
     assert page.of(large.url)["lines"] is None

@@ -6,7 +6,7 @@ Pure functions. Each list is bounded, however many origins there are.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from heapq import nlargest
 from operator import itemgetter
@@ -14,9 +14,10 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from scrapy_rep.observers.report.model import CrawlReport, OriginReport, SlowSite
-from scrapy_rep.observers.report.words import WHEN_UNREACHABLE, duration, moment, plural
+from scrapy_rep.observers.report.words import WHEN_UNREACHABLE, duration, moment
 from scrapy_rep.rep.dialects import Access
 from scrapy_rep.rep.lint.findings import Severity
+from scrapy_rep.rep.text import plural
 
 #: So many of each are listed.
 MAX_LISTED = 10
@@ -67,19 +68,24 @@ class Span(NamedTuple):
 
 def attention(report: CrawlReport) -> list[Concern]:
     """What needs attention, the most important first; in each, those that refused most first."""
+    unreachable = [each for each in report.origins if each.access == _UNREACHABLE]
+    others = [each for each in report.origins if each.access != _UNREACHABLE]
 
-    def about(text_of: Callable[[OriginReport], str]) -> list[Item]:
-        return [Item(each.origin, text) for each in report.origins if (text := text_of(each))]
+    def about(
+        text_of: Callable[[OriginReport], str], origins: Iterable[OriginReport]
+    ) -> list[Item]:
+        return [Item(each.origin, text) for each in origins if (text := text_of(each))]
 
-    unreachable = f"Unreachable: {WHEN_UNREACHABLE[report.when_unreachable]}"
+    consequence = WHEN_UNREACHABLE[report.when_unreachable]
     slow = f"Fetching robots.txt took more than {_SLOW_FETCH:g} s"
+    disagreements = about(_disagreements, report.origins)
     concerns = [
-        _concern(unreachable, about(_unreachable), access=_UNREACHABLE),
-        _concern("Every request refused", about(_refuses_all), column="refused"),
-        _concern("Unreachable: the last copy is in use", about(_outlived)),
-        _concern("Errors in robots.txt", about(_errors), column="errors"),
-        _concern("Another parser disagrees", about(_disagreements), column="disagreements"),
-        _concern(slow, about(_slow_fetch)),
+        _concern(f"Unreachable: {consequence}", about(_outage, unreachable), access=_UNREACHABLE),
+        _concern("Every request refused", about(_refuses_all, others), column="refused"),
+        _concern("Unreachable: the last copy is in use", about(_outage, others)),
+        _concern("Errors in robots.txt", about(_errors, report.origins), column="errors"),
+        _concern("Another parser disagrees", disagreements, column="disagreements"),
+        _concern(slow, about(_slow_fetch, report.origins)),
         _concern("The delay between requests took most of the crawl", _dominating(report)),
     ]
     return [concern for concern in concerns if concern.count]
@@ -87,14 +93,6 @@ def attention(report: CrawlReport) -> list[Concern]:
 
 def _concern(title: str, items: list[Item], access: str = "", column: str = "") -> Concern:
     return Concern(title, len(items), tuple(items[:MAX_LISTED]), access, column)
-
-
-def _unreachable(origin: OriginReport) -> str:
-    return _outage(origin) if origin.access == _UNREACHABLE else ""
-
-
-def _outlived(origin: OriginReport) -> str:
-    return _outage(origin) if origin.access != _UNREACHABLE else ""
 
 
 def _outage(origin: OriginReport) -> str:
@@ -107,8 +105,6 @@ def _outage(origin: OriginReport) -> str:
 
 
 def _refuses_all(origin: OriginReport) -> str:
-    if origin.access == _UNREACHABLE:
-        return ""
     if origin.decisions is None:
         return f"status {origin.status}" if origin.access == Access.DISALLOWED.value else ""
     if origin.decisions.allowed or not origin.decisions.refused:
@@ -150,7 +146,7 @@ def _slow_fetch(origin: OriginReport) -> str:
 
 def _longest_fetch(origin: OriginReport) -> float:
     # Failed fetches are said to be slow with the unreachable origins.
-    return max((news.seconds or 0.0 for news in origin.news if not news.failed), default=0.0)
+    return max((event.seconds or 0.0 for event in origin.events if not event.failed), default=0.0)
 
 
 def _dominating(report: CrawlReport) -> list[Item]:
@@ -216,15 +212,15 @@ def _slow_sites(report: CrawlReport) -> Iterator[tuple[SlowSite, str]]:
 
 def timeline(report: CrawlReport) -> list[Span]:
     """The fetches, in spans of equal length. Of one origin, the last ones are known."""
-    news = [each for origin in report.origins for each in origin.news]
+    events = [each for origin in report.origins for each in origin.events]
     if report.began_at is not None:
         # What the store knew may be old.
-        news = [each for each in news if each.seconds is not None]
-    if not news:
+        events = [each for each in events if each.seconds is not None]
+    if not events:
         return []
-    first, last = min(each.at for each in news), max(each.at for each in news)
+    first, last = min(each.at for each in events), max(each.at for each in events)
     width = (last - first) / _BARS or 1.0
-    positions = [(min(int((each.at - first) / width), _BARS - 1), each.failed) for each in news]
+    positions = [(min(int((each.at - first) / width), _BARS - 1), each.failed) for each in events]
     fetches = Counter(position for position, _ in positions)
     failed = Counter(position for position, has_failed in positions if has_failed)
     count = _BARS if last > first else 1

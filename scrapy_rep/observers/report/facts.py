@@ -9,8 +9,7 @@ import scrapy
 from scrapy.settings import BaseSettings
 
 from scrapy_rep import __version__
-from scrapy_rep.observers.report.words import plural
-from scrapy_rep.rep.text import printable
+from scrapy_rep.rep.text import plural, printable
 from scrapy_rep.settings import RepSettings, changed
 
 

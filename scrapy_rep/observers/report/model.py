@@ -48,7 +48,7 @@ class RefusedURL(NamedTuple):
     why: str
 
 
-class News(NamedTuple):
+class Event(NamedTuple):
     """A fetch of *seconds*, or, without these, what the store had. It *failed* if the
     robots.txt is unreachable since."""
 
@@ -106,7 +106,7 @@ class OriginReport:
     *details* are names and values of what else is known. *digest* is a hash of the robots.txt
     whose rules apply, empty if there are none. *standing* is that of the cache entry, and
     *decisions* are ``None`` where nobody counted. *reasons* are sentences about why all URLs
-    were refused. There may be more news, disagreements and refused URLs than are here.
+    were refused. There may be more events, disagreements and refused URLs than are here.
     *notes* are sentences about what is not shown.
     """
 
@@ -123,8 +123,8 @@ class OriginReport:
     refused_urls: tuple[RefusedURL, ...] = ()
     refused_url_count: int = 0
     fetch_count: int = 0
-    news: tuple[News, ...] = ()
-    news_count: int = 0
+    events: tuple[Event, ...] = ()
+    event_count: int = 0
     disagreements: tuple[Disagreement, ...] = ()
     disagreement_count: int = 0
     notes: tuple[str, ...] = ()

@@ -1,9 +1,8 @@
 """From a report to one HTML page that stands for itself.
 
-Everything that the page shows goes through the template engine's escaping, or, what
-is shown only when an origin is opened, is JSON that no HTML can hide in; the script
-makes text of it, never markup. The page's policy forbids all but its own
-script and style, which it names by their hashes.
+The template engine escapes all that the page shows, or writes it as JSON that no HTML can hide
+in: the script makes text of that, never markup. The page's policy forbids all but its own script
+and style, which it names by their hashes.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from scrapy_rep.observers.report.diagnosis import (
     timeline,
     top_rules,
 )
-from scrapy_rep.observers.report.model import CrawlReport, LineReport, News, OriginReport
+from scrapy_rep.observers.report.model import CrawlReport, Event, LineReport, OriginReport
 from scrapy_rep.observers.report.previous import snapshot
 from scrapy_rep.observers.report.words import REASONS, access_meanings, moment
 
@@ -49,10 +48,7 @@ class _Bar(NamedTuple):
 
 
 def write_page(path: Path, report: CrawlReport) -> int:
-    """Write *report* to *path*, as a whole or not at all, and return its bytes.
-
-    Raises :exc:`OSError`.
-    """
+    """Write *report* to *path*, as a whole or not at all, and return its bytes."""
     # Beside it, because to rename is atomic within a file system only.
     temporary = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
     try:
@@ -120,18 +116,12 @@ def _asset(name: str) -> str:
 
 def _policy(style: str, script: str) -> str:
     """The Content-Security-Policy: nothing but what is in the page."""
+    digests = (hashlib.sha256(text.encode()).digest() for text in (style, script))
+    styles, scripts = (f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests)
     return (
-        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; "
+        f"default-src 'none'; style-src {styles}; script-src {scripts}; "
         "img-src data:; base-uri 'none'; form-action 'none'"
     )
-
-
-def _hash(text: str) -> str:
-    digest = hashlib.sha256(text.encode()).digest()
-    return f"'sha256-{base64.b64encode(digest).decode()}'"
-
-
-# -- totals and charts --------------------------------------------------------------
 
 
 def _totals(report: CrawlReport) -> dict[str, int]:
@@ -187,9 +177,6 @@ def _tables(report: CrawlReport) -> list[tuple[str, tuple[str, ...], list[Item]]
     return [table for table in tables if table[-1]]
 
 
-# -- the table ----------------------------------------------------------------------
-
-
 def _cells(origin: OriginReport) -> dict[str, object]:
     """All that the table may show of *origin*, by the name of the column."""
     decisions, file = origin.decisions, origin.file
@@ -222,9 +209,6 @@ def _columns(report: CrawlReport) -> dict[str, str]:
     return columns | dict.fromkeys(numbers, "number")
 
 
-# -- what is shown when an origin is opened ---------------------------------------------
-
-
 def _details(origin: OriginReport) -> dict[str, Any]:
     """All that the table does not show of *origin*, as short as JSON can be."""
     file = origin.file
@@ -236,8 +220,8 @@ def _details(origin: OriginReport) -> dict[str, Any]:
         "more": file.lines_left_out if file else 0,
         "refused": origin.refused_urls,
         "refusedCount": origin.refused_url_count,
-        "news": [_news(news) for news in origin.news],
-        "newsCount": origin.news_count,
+        "events": [_event(event) for event in origin.events],
+        "eventCount": origin.event_count,
         "disagreements": origin.disagreements,
         "disagreementCount": origin.disagreement_count,
     }
@@ -251,6 +235,6 @@ def _line(line: LineReport) -> object:
     return line.text, findings, line.allowed, line.refused
 
 
-def _news(news: News) -> tuple[str, str, str]:
-    seconds = "" if news.seconds is None else f"{news.seconds:.2f} s"
-    return f"{moment(news.at)} UTC", news.what, seconds
+def _event(event: Event) -> tuple[str, str, str]:
+    seconds = "" if event.seconds is None else f"{event.seconds:.2f} s"
+    return f"{moment(event.at)} UTC", event.what, seconds

@@ -1,7 +1,7 @@
 """From what a crawl learns and decides to a report, written when it ends.
 
-What is kept is bounded: ``REP_MAX_ORIGINS`` origins, and of each some examples.
-The rest is counted, and the page says so.
+What is kept is bounded: ``REP_MAX_ORIGINS`` origins, and of each some examples. The rest is
+counted, and the page says so.
 """
 
 from __future__ import annotations
@@ -114,8 +114,6 @@ class Recorder(Observer):
             seen = self._origins[policy.origin] = OriginSeen()
             self._room = seen.use(policy, self._room)
         return seen
-
-    # -- the end -------------------------------------------------------------------
 
     async def _close(self) -> None:
         name = self._crawler.spider.name if self._crawler.spider else ""

@@ -17,16 +17,16 @@ from scrapy_rep.observers.report.file import (
 from scrapy_rep.observers.report.model import (
     Decisions,
     Disagreement,
-    News,
+    Event,
     OriginReport,
     RefusedURL,
 )
-from scrapy_rep.observers.report.words import because, plural
+from scrapy_rep.observers.report.words import because
 from scrapy_rep.rep.caching.access import FetchResult
 from scrapy_rep.rep.dialects import Access
 from scrapy_rep.rep.policy import Policy
 from scrapy_rep.rep.rules.verdict import Reason, Verdict
-from scrapy_rep.rep.text import printable
+from scrapy_rep.rep.text import plural, printable
 from scrapy_rep.settings import RepSettings
 from scrapy_rep.stores.base import time_of
 
@@ -34,8 +34,8 @@ from scrapy_rep.stores.base import time_of
 _OF_ALL_URLS = {Reason.UNREACHABLE, Reason.DISALLOWED, Reason.UNREADABLE}
 #: How many are kept of one origin: the first refused URLs and disagreements,
 MAX_EXAMPLES = 10
-#: and the last news.
-MAX_NEWS = 20
+#: and the last events.
+MAX_EVENTS = 20
 
 
 @dataclass(slots=True, eq=False)
@@ -58,8 +58,8 @@ class OriginSeen:
     _refused_urls: list[RefusedURL] = field(default_factory=list)
     _refused_url_count: int = 0
     _fetch_count: int = 0
-    _news: deque[News] = field(default_factory=lambda: deque(maxlen=MAX_NEWS))
-    _news_count: int = 0
+    _events: deque[Event] = field(default_factory=lambda: deque(maxlen=MAX_EVENTS))
+    _event_count: int = 0
     _disagreements: list[Disagreement] = field(default_factory=list)
     _disagreement_count: int = 0
 
@@ -87,13 +87,14 @@ class OriginSeen:
     def learn(self, policy: Policy, result: FetchResult | None, seconds: float) -> None:
         """*policy* came by a fetch of *seconds*, or, *result* ``None``, from the store."""
         what = printable((result or policy.entry.last).detail)
-        failed = policy.entry.outage is not None
-        self._news_count += 1
         if result is None:
-            self._news.append(News(time_of(policy.entry), f"{what} (from the store)", None, failed))
+            what += " (from the store)"
         else:
             self._fetch_count += 1
-            self._news.append(News(time_of(policy.entry), what, seconds, failed))
+        took = None if result is None else seconds
+        failed = policy.entry.outage is not None
+        self._event_count += 1
+        self._events.append(Event(time_of(policy.entry), what, took, failed))
 
     def count(self, url: str, policy: Policy, verdict: Verdict) -> None:
         """*verdict* on *url* by *policy*."""
@@ -140,8 +141,8 @@ class OriginSeen:
             refused_urls=tuple(self._refused_urls),
             refused_url_count=self._refused_url_count,
             fetch_count=self._fetch_count,
-            news=tuple(self._news),
-            news_count=self._news_count,
+            events=tuple(self._events),
+            event_count=self._event_count,
             disagreements=tuple(self._disagreements),
             disagreement_count=self._disagreement_count,
             notes=tuple(self._notes()),

@@ -47,11 +47,6 @@ def because(reason: Reason, detail: str) -> str:
     return f"{words} ({detail})" if detail else words
 
 
-def plural(count: int, what: str) -> str:
-    """*count* of *what*, such as "2 errors"."""
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
-
-
 def moment(at: float) -> str:
     """The time *at* in UTC."""
     return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(at))

@@ -10,7 +10,7 @@ from scrapy_rep.observers.report.diagnosis import Concern, Item, Span
 from scrapy_rep.observers.report.model import (
     CrawlReport,
     Decisions,
-    News,
+    Event,
     OriginReport,
     OutageReport,
     PreviousReport,
@@ -110,9 +110,9 @@ def test_disagreements() -> None:
 
 
 def test_a_slow_fetch() -> None:
-    news = (News(NOON, "status 200", 5.26), News(NOON, "status 304", 0.1))
-    failed = healthy(TWO, news=(News(NOON, "timeout", 15.0, failed=True),))
-    concern = only_concern(crawl_report(healthy(news=news), failed))
+    events = (Event(NOON, "status 200", 5.26), Event(NOON, "status 304", 0.1))
+    failed = healthy(TWO, events=(Event(NOON, "timeout", 15.0, failed=True),))
+    concern = only_concern(crawl_report(healthy(events=events), failed))
     assert concern.items == (Item(ONE, "5.3 s"),)
 
 
@@ -145,8 +145,8 @@ def test_the_rules_that_refused_most() -> None:
 
 
 def test_the_slowest_fetches_first() -> None:
-    slow = healthy(TWO, news=(News(NOON, "status 200", 1.5),))
-    stored = healthy("https://stored.example", news=(News(NOON, "status 200"),))
+    slow = healthy(TWO, events=(Event(NOON, "status 200", 1.5),))
+    stored = healthy("https://stored.example", events=(Event(NOON, "status 200"),))
     assert diagnosis.slowest_fetches(crawl_report(healthy(), slow, stored)) == [
         Item(TWO, "", ("1.50 s",)),
         Item(ONE, "", ("0.25 s",)),
@@ -161,10 +161,10 @@ def test_sites_with_a_delay() -> None:
 
 
 def test_the_time_line() -> None:
-    news = [News(NOON, "status 200", 0.1), News(NOON + 96, "timeout", 15.0, failed=True)]
+    events = [Event(NOON, "status 200", 0.1), Event(NOON + 96, "timeout", 15.0, failed=True)]
     # Not a fetch of this crawl.
-    news.append(News(NOON - 5_000, "status 200 (from the store)"))
-    spans = diagnosis.timeline(crawl_report(healthy(news=tuple(news)), healthy(TWO, news=())))
+    events.append(Event(NOON - 5_000, "status 200 (from the store)"))
+    spans = diagnosis.timeline(crawl_report(healthy(events=tuple(events)), healthy(TWO, events=())))
     assert len(spans) == 48
     assert spans[0] == Span(NOON, 1, 0)
     assert spans[-1] == Span(NOON + 94, 1, 1)
@@ -172,7 +172,7 @@ def test_the_time_line() -> None:
 
 
 def test_the_time_line_of_one_moment_and_of_nothing() -> None:
-    at_once = healthy(news=(News(NOON, "status 200", 0.1),) * 3)
+    at_once = healthy(events=(Event(NOON, "status 200", 0.1),) * 3)
     assert diagnosis.timeline(crawl_report(at_once)) == [Span(NOON, 3, 0)]
     assert diagnosis.timeline(crawl_report()) == []
 

@@ -35,7 +35,7 @@ def test_a_crawl() -> None:
     page = page_of(
         crawl_report(
             origin_report(ONE),
-            origin_report(TWO, access="unreachable", status=None, file=None, news_count=40),
+            origin_report(TWO, access="unreachable", status=None, file=None, event_count=40),
             notes=("3 requests are in the totals only.",),
         )
     )
@@ -62,12 +62,12 @@ def test_a_crawl() -> None:
     ]
     assert details["lines"][4][1][0][0] == "warning"
     assert details["refused"] == [[f"{ONE}/private/1", 2, "Disallow: /private/"]]
-    assert details["news"] == [
+    assert details["events"] == [
         ["2027-01-15 08:00:00 UTC", "status 200", "0.25 s"],
         ["2027-01-15 08:01:00 UTC", "status 304", "0.01 s"],
     ]
     assert details["disagreements"] == [[f"{ONE}/typo", "protego", False, True, 5, "typo"]]
-    assert page.of(TWO)["newsCount"] == 40
+    assert page.of(TWO)["eventCount"] == 40
     for text in (
         "Crawl of the spider books",
         "2027-01-15 08:00:00 to 2027-01-15 09:00:00 UTC",

@@ -173,9 +173,9 @@
       addPart(box, "robots.txt", makeFile(known.lines, id));
       addLeftOut(box, known.more, "more lines");
     }
-    if (known.news.length) {
-      addPart(box, "History", makeTable(["when", "what", "took"], known.news));
-      addLeftOut(box, known.newsCount - known.news.length, "earlier");
+    if (known.events.length) {
+      addPart(box, "History", makeTable(["when", "what", "took"], known.events));
+      addLeftOut(box, known.eventCount - known.events.length, "earlier");
     }
     return row;
   }
