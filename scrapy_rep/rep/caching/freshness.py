@@ -402,7 +402,7 @@ def _directives(headers: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]
             name, _, argument = member.partition("=")
             # §5.2: "recipients ought to accept both forms", token and quoted-string.
             argument = argument.strip(_BLANK)
-            if len(argument) > 1 and argument[0] == argument[-1] == '"':
+            if argument[:1] == argument[-1:] == '"':
                 argument = argument[1:-1]
             yield name.strip(_BLANK).lower(), argument
 

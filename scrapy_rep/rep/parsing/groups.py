@@ -13,10 +13,7 @@ from typing import NamedTuple
 
 from ..dialects import Dialect
 from .agents import EVERYONE, AgentLine, group_name, names_among
-from .lines import Field, Record, read_sections, records_of
-
-# Looked up for every line of a file: attributes of an Enum are slower.
-_ALLOW, _DISALLOW = Field.ALLOW, Field.DISALLOW
+from .lines import RULES, Record, read_sections, records_of
 
 _BLANK_LINE = re.compile(rb"^[ \t\v\f]*\n", re.MULTILINE)
 
@@ -94,7 +91,7 @@ def read_groups(
             continue
         blank = _BLANK_LINE.search(text) if dialect.blank_ends_group else None
         records = records_of(text[: blank.start()] if blank else text, number + 1, dialect)
-        rules = [record for record in records if record[1] is _DISALLOW or record[1] is _ALLOW]
+        rules = [record for record in records if record[1] in RULES]
         ended, others = bool(rules or blank), bool(records)
         if rules and (every or names):
             groups.append(Group(agents, interrupted, rules, names))

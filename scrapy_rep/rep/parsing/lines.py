@@ -51,9 +51,9 @@ class Field(Enum):
     BLANK = ""
 
 
-RULES = frozenset({Field.ALLOW, Field.DISALLOW})
+RULES = (Field.DISALLOW, Field.ALLOW)
 #: The records of RFC 9309; the others are "other records", its §2.2.4.
-REP_FIELDS = RULES | {Field.USER_AGENT}
+REP_FIELDS = frozenset({*RULES, Field.USER_AGENT})
 
 #: One line that has a key: its number from 1, its field, its value as written.
 Record = tuple[int, Field, bytes]

@@ -319,9 +319,10 @@ def test_a_304_has_redirects_of_its_own() -> None:
     assert lifetime(after.copy, RFC9309, BOUNDS) == DAY
 
 
-def test_what_is_kept_of_a_redirect() -> None:
-    headers = (("age", "1"), ("etag", "x"), ("cache-control", "no-cache"), ("vary", "*"))
-    assert of_lifetime(headers) == (("age", "1"), ("cache-control", "no-cache"))
+def test_the_headers_that_determine_a_lifetime() -> None:
+    of_the_file = (("etag", "x"), ("last-modified", "x"), ("vary", "*"), ("retry-after", "1"))
+    found = (("age", "1"), ("cache-control", "no-cache"), ("date", "x"), ("expires", "0"))
+    assert of_lifetime((*found[:2], *of_the_file, *found[2:])) == found
 
 
 # -- Vary -----------------------------------------------------------------------

@@ -400,3 +400,9 @@ def test_the_line_that_the_cut_falls_into_is_left_out(
 @pytest.mark.clause("Draft 2019 2.5-1", "RFC 9309 2.5-2")
 def test_the_smallest_limit_that_the_rfc_permits() -> None:
     assert MIN_PARSED_SIZE == 512_000
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r", b"\r\n"], ids=repr)
+def test_all_whole_lines_before_the_limit_are_read(end: bytes) -> None:
+    whole = end.join([b"User-agent: *", b"Disallow: /a", b""])
+    assert within_limit(whole + b"Disallow: /private", len(whole) + 11) == whole
