@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from scrapy import Spider
+from twisted.internet.defer import CancelledError
 
 from scrapy_rep.rep.caching.cache_entry import CacheEntry
 from scrapy_rep.rep.parsing.urls import Origin
@@ -225,10 +226,11 @@ def test_the_log_knows_the_spider(
     assert "\\x1b[2J\\n" in log.text
 
 
-def test_the_end_of_the_process_is_no_trouble_of_the_store(
-    store: CircuitBreaker, fragile: Fragile
+@pytest.mark.parametrize("end", [KeyboardInterrupt, CancelledError])
+def test_the_end_of_the_process_or_of_the_wait_is_no_trouble_of_the_store(
+    store: CircuitBreaker, fragile: Fragile, end: type[BaseException]
 ) -> None:
-    fragile.trouble = KeyboardInterrupt()
-    with pytest.raises(KeyboardInterrupt):
+    fragile.trouble = end()
+    with pytest.raises(end):
         run(store.read(origin()))
     assert store.works

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from scrapy_rep.stores import redis_client
 from scrapy_rep.stores.circuit_breaker import CircuitBreaker
 from scrapy_rep.stores.open import open_store_with_breaker, parse_spec
 from scrapy_rep.stores.redis import RedisStore
@@ -139,8 +140,14 @@ def test_it_goes_while_somebody_waits_for_news(
 
 
 def test_started_again_empty(
-    own_redis: RedisServer, do: Do, caplog: pytest.LogCaptureFixture
+    own_redis: RedisServer,
+    do: Do,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    # It is the failure that makes it try again, not the next greeting.
+    monkeypatch.setattr(redis_client, "_GREET_EVERY", 3600.0)
+
     async def scenario() -> None:
         async with guarded(own_redis.patient_url) as store:
             await use(store, 0, works=True)

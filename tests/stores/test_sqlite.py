@@ -130,7 +130,7 @@ def test_deleted_or_moved_while_it_is_open(
     assert is_whole(path)
 
 
-def test_pages_of_origins(store: SqliteStore) -> None:
+def test_many_origins(store: SqliteStore) -> None:
     for number in range(1234):
         run(store.write(entry(number)))
     assert set(run_all(store.origins())) == set(map(origin, range(1234)))

@@ -1,0 +1,301 @@
+"""When the client of Redis tries what. The operations here do not need a server."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+import pytest_twisted
+from twisted.internet.defer import CancelledError, Deferred
+from twisted.logger import capturedLogs
+
+from scrapy_rep.stores import redis_client
+from scrapy_rep.stores.base import StoreError
+from scrapy_rep.stores.redis_client import RedisClient
+from scrapy_rep.stores.redis_url import parse_url
+from tests.stores.blocking import LoopInThread
+
+Do = Callable[[Coroutine[Any, Any, None]], None]
+#: Also where a test replaces it.
+sleep = asyncio.sleep
+#: As long as this, no operation takes on the busiest machine.
+PATIENT = "redis://127.0.0.1:1?socket_timeout=100"
+
+
+@pytest.fixture(autouse=True)
+def no_greetings_but_after_failures(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(redis_client, "_GREET_EVERY", 3600.0)
+
+
+@pytest.fixture
+def do(asyncio_thread: LoopInThread) -> Do:
+    return asyncio_thread.run
+
+
+class Server:
+    """What a greeting finds: a server that works, or one that does not."""
+
+    def __init__(self, *, works: bool = True) -> None:
+        self.works = works
+        self.greetings = 0
+
+    async def greet(self, _: Any) -> None:
+        self.greetings += 1
+        if not self.works:
+            raise OSError("nobody there")
+
+
+async def answer(_: Any) -> str:
+    return "answer"
+
+
+async def fail(_: Any) -> str:
+    raise OSError("it broke")
+
+
+def client_of(server: Server, url: str = PATIENT) -> RedisClient:
+    return RedisClient(parse_url(url), server.greet, lambda: 0.0)
+
+
+@pytest.fixture
+def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """How long the client pauses between two attempts; here it does not."""
+    found: list[float] = []
+
+    async def pause(seconds: float) -> None:
+        found.append(seconds)
+        await sleep(0)
+
+    monkeypatch.setattr(asyncio, "sleep", pause)
+    return found
+
+
+async def enough(pauses: list[float], count: int) -> list[float]:
+    """The first *count* pauses, when there have been so many."""
+    while len(pauses) < count:
+        await sleep(0.001)
+    return pauses[:count]
+
+
+async def until_it_works(client: RedisClient) -> None:
+    while True:
+        with contextlib.suppress(StoreError):
+            assert await client.run(answer) == "answer"
+            return
+        await sleep(0.001)
+
+
+def test_pauses_between_attempts_get_longer(do: Do, pauses: list[float]) -> None:
+    async def scenario() -> None:
+        client = client_of(Server(works=False))
+        with pytest.raises(StoreError, match=r"redis://127\.0\.0\.1:1: nobody there"):
+            await client.run(answer)
+        assert await enough(pauses, 8) == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0]
+        await client.close()
+
+    do(scenario())
+
+
+@pytest.mark.parametrize(("well", "expected"), [(1e9, [0.1, 0.2, 0.4]), (-1.0, [0.1, 0.1, 0.1])])
+def test_the_first_pause_after_it_has_worked_for_long(
+    do: Do,
+    pauses: list[float],
+    monkeypatch: pytest.MonkeyPatch,
+    well: float,
+    expected: list[float],
+) -> None:
+    monkeypatch.setattr(redis_client, "_WELL", well)
+
+    async def scenario() -> None:
+        client = client_of(Server())
+        for count in range(1, 4):
+            with pytest.raises(StoreError, match="it broke"):
+                await client.run(fail)
+            await enough(pauses, count)
+            await until_it_works(client)
+        assert pauses == expected
+        await client.close()
+
+    do(scenario())
+
+
+def test_all_fail_at_once_until_a_greeting_has_worked(do: Do, pauses: list[float]) -> None:
+    async def scenario() -> None:
+        server = Server()
+        client = client_of(server)
+        assert await client.run(answer) == "answer"
+        server.works = False
+        with pytest.raises(StoreError, match="it broke"):
+            await client.run(fail)
+        for _ in range(20):
+            with pytest.raises(StoreError, match=r"it broke|nobody there"):
+                await client.run(answer)
+        await enough(pauses, 2)
+        server.works = True
+        await until_it_works(client)
+        greetings = server.greetings
+        await sleep(0.01)
+        assert server.greetings == greetings
+        await client.close()
+
+    do(scenario())
+
+
+def test_it_hangs_up_before_it_connects_again(do: Do, pauses: list[float]) -> None:
+    async def scenario() -> None:
+        client, closed = client_of(Server()), []
+
+        async def watch(redis: Any) -> None:
+            close = redis.aclose
+
+            async def aclose() -> None:
+                closed.append(list(pauses))
+                await close()
+
+            redis.aclose = aclose
+
+        await client.run(watch)
+        with pytest.raises(StoreError, match="it broke"):
+            await client.run(fail)
+        await until_it_works(client)
+        assert closed == [[]]
+        await client.close()
+        assert closed == [[], [0.1]]
+
+    do(scenario())
+
+
+def test_the_first_operations_wait_for_the_first_greeting(do: Do) -> None:
+    async def scenario() -> None:
+        greeted = asyncio.Event()
+        client = RedisClient(parse_url(PATIENT), lambda _: greeted.wait(), lambda: 0.0)
+        doing = [asyncio.ensure_future(client.run(answer)) for _ in range(20)]
+        ready = asyncio.ensure_future(client.ready())
+        await asyncio.wait(doing, timeout=0.01)
+        assert not any(each.done() for each in [*doing, ready])
+        greeted.set()
+        assert await asyncio.gather(*doing) == ["answer"] * 20
+        await ready
+        await client.close()
+
+    do(scenario())
+
+
+def test_no_more_than_some_at_once(do: Do) -> None:
+    async def scenario() -> None:
+        under_way = most = 0
+
+        async def look(_: Any) -> None:
+            nonlocal under_way, most
+            under_way += 1
+            most = max(most, under_way)
+            await asyncio.sleep(0)
+            under_way -= 1
+
+        client = client_of(Server())
+        await asyncio.gather(*(client.run(look) for _ in range(50)))
+        assert most == 8
+        await client.close()
+
+    do(scenario())
+
+
+def test_a_limit_of_its_own(do: Do) -> None:
+    async def scenario() -> None:
+        client = client_of(Server(), "redis://127.0.0.1:1?socket_timeout=0.01")
+        # The client may be slow, but not the operation.
+        with pytest.raises(StoreError, match=r"no answer for 0\.01 s|no connection so far"):
+            await client.run(lambda _: asyncio.Event().wait())
+        await client.close()
+        assert not client.is_open
+        patient = client_of(Server(), "redis://127.0.0.1:1?socket_timeout=100")
+        with pytest.raises(StoreError, match=r"no answer for 0\.02 s"):
+            await patient.run(lambda _: asyncio.Event().wait(), 0.02)
+        await patient.close()
+
+    do(scenario())
+
+
+def test_closing_ends_all_and_the_next_use_opens_it_again(do: Do) -> None:
+    async def scenario() -> None:
+        server = Server()
+        client = client_of(server)
+        for count in (1, 2):
+            assert not client.is_open
+            await client.run(answer)
+            assert client.is_open
+            assert server.greetings == count
+            await client.close()
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    do(scenario())
+
+
+@pytest.mark.parametrize(
+    ("samples", "ahead"),
+    [
+        # The way there and back is as long.
+        ([(105.0, 0.0, 10.0)], 100.0),
+        # The faster the answer, the better.
+        ([(105.0, 0.0, 10.0), (120.0, 20.0, 21.0)], 99.5),
+        ([(120.0, 20.0, 21.0), (135.0, 30.0, 40.0)], 99.5),
+        # But clocks drift.
+        ([(120.0, 20.0, 21.0), (20_105.0, 20_000.0, 20_010.0)], 100.0),
+        # Ours has been set back meanwhile.
+        ([(120.0, 20.0, 21.0), (130.0, 40.0, 30.0)], 99.5),
+    ],
+)
+def test_how_far_the_clocks_are_apart(
+    samples: list[tuple[float, float, float]], ahead: float
+) -> None:
+    client = client_of(Server())
+    for now, before, after in samples:
+        client._note_time(now, before, after)  # noqa: SLF001
+    assert client.ahead == ahead
+
+
+# -- where there is no task of asyncio ------------------------------------------------
+
+
+@pytest_twisted.ensureDeferred  # type: ignore[untyped-decorator]
+async def test_in_a_thread() -> None:
+    client = client_of(Server())
+    assert await client.run(answer) == "answer"
+    with pytest.raises(StoreError, match="it broke"):
+        await client.run(fail)
+    await client.close()
+
+
+@pytest_twisted.ensureDeferred  # type: ignore[untyped-decorator]
+async def test_waiting_for_a_thread_can_be_given_up() -> None:
+    client = client_of(Server())
+    assert await client.run(answer) == "answer"
+    began: Deferred[None] = Deferred()
+    ended: list[str] = []
+
+    async def wait(_: Any) -> None:
+        from twisted.internet import reactor
+
+        reactor.callFromThread(began.callback, None)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("cancelled")
+
+    with capturedLogs() as events:
+        doing = Deferred.fromCoroutine(client.run(wait))
+        await began
+        doing.cancel()
+        with pytest.raises(CancelledError):
+            await doing
+        # What is done after it, in the same thread, is done.
+        assert await client.run(answer) == "answer"
+        assert ended == ["cancelled"]
+        await client.close()
+        gc.collect()
+    # Such as of an answer that nobody waits for any more.
+    assert [event for event in events if "log_failure" in event] == []
