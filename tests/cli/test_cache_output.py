@@ -79,9 +79,9 @@ def read(*entries: CacheEntry) -> CrawlReport:
     return run(filled())
 
 
-def test_news_are_in_the_order_of_time() -> None:
+def test_events_are_in_the_order_of_time() -> None:
     (origin,) = read(entry_confirmed_after_an_outage()).origins
-    assert [news.at for news in origin.news] == [
+    assert [event.at for event in origin.events] == [
         NOON - 3 * HOUR,
         NOON - 2 * HOUR,
         NOON - HOUR,

@@ -41,12 +41,9 @@ class Limit(ConcurrencyLimit):
     """The crawl stops when the test says."""
 
     def __init__(self) -> None:
-        self.callbacks: list[Callable[[], None]] = []
+        self.on_stop: list[Callable[[], None]] = []
 
     is_closing = False
-
-    def on_stop(self, callback: Callable[[], None]) -> None:
-        self.callbacks.append(callback)
 
 
 class Crawl:
@@ -162,7 +159,7 @@ async def test_a_stop_ends_the_fetches_that_are_under_way() -> None:
     fetching.addErrback(lambda failure: came.append(failure.value))
     await deferred_from_coro(_a_moment())
     assert crawl.requests
-    for callback in crawl.limit.callbacks:
+    for callback in crawl.limit.on_stop:
         callback()
     await deferred_from_coro(_a_moment())
     assert [type(each) for each in came] == [CrawlStopping]
