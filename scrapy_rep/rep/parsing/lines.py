@@ -204,7 +204,7 @@ def records_of(text: bytes, number: int, dialect: Dialect) -> list[Record]:
         number += len(values)
         done = end + 1
     if done < len(text):
-        records += _each_record(text[done:], number, dialect)
+        records += _each_record(text[done:].removesuffix(b"\n"), number, dialect)
     return records
 
 

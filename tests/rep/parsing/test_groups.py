@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_rep.rep.dialects import KOSTER1994, RFC9309
+from scrapy_rep.rep.dialects import KOSTER1994, KOSTER1996, RFC9309
 from scrapy_rep.rep.parsing.agents import AgentLine
 from scrapy_rep.rep.parsing.groups import groups_about, our_group, read_groups
 
@@ -40,3 +40,9 @@ def test_an_allow_line_ends_no_user_agent_lines_where_there_is_none() -> None:
     _, (ours,) = groups_about(body, KOSTER1994, ("y",))
     assert ours.rules == group.rules
     assert [name for name, _ in ours.agents] == ["x", "y"]
+
+
+@pytest.mark.parametrize("line", [b"# a comment", b"user-agent", b""])
+def test_lines_that_are_not_records_do_not_interrupt_user_agent_lines(line: bytes) -> None:
+    body = b"User-agent: x\n%b\nUser-agent: y\nDisallow: /\n" % line
+    assert not any(group.interrupted for group in read_groups(body, KOSTER1996))
