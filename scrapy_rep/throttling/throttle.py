@@ -282,7 +282,7 @@ class Throttle:
         self._has_heard = True
         self._sent.setdefault(site, {})[request] = self.clock()
         here = self._sites.get(site)
-        if here is not None and (here.state in _AT_REST or here.is_held_by(request)):
+        if here is not None and here.is_held_by(request):
             self._rest(here)
 
     def left(self, site: str, request: Any) -> None:

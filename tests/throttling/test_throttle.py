@@ -633,6 +633,26 @@ def test_a_site_that_asks_again_remembers_its_last_request(downloader: Downloade
     assert downloader.went_on == [first, second]
 
 
+def test_what_a_site_costs_counts_from_the_first_request_to_the_last(
+    downloader: Downloader,
+) -> None:
+    downloader.throttle.set_delay("quick.example", 1)
+    quick = downloader.admit(site="quick.example")
+    downloader.send(quick, "quick.example")
+    downloader.finish(quick, "quick.example")
+    first, second = downloader.admit(), downloader.admit()
+    downloader.loop.advance(3)
+    for page in (first, second):
+        downloader.send(page)
+        downloader.finish(page)
+        downloader.loop.advance(DELAY)
+    spent = [
+        (site, spent.requests, spent.seconds) for site, spent in downloader.throttle.slowest(9)
+    ]
+    assert spent == [(SITE, 2, 3 + DELAY), ("quick.example", 1, 0)]
+    assert len(downloader.throttle.slowest(1)) == 1
+
+
 # -- memory ------------------------------------------------------------------------------
 
 
@@ -670,7 +690,23 @@ def test_a_site_that_is_visited_all_the_time_is_not_the_oldest() -> None:
             page = Page()
             downloader.send(page, name)
             downloader.finish(page, name)
-    assert SITE in state_of(downloader)["_left_at"]
+        assert SITE in state_of(downloader)["_left_at"]
+
+
+def test_what_is_noted_counts_if_it_is_the_last(downloader: Downloader) -> None:
+    downloader.throttle.note(SITE, 4.0)
+    downloader.throttle.note(SITE, 7.0)
+    page = downloader.admit()
+    downloader.loop.advance(5.999)
+    assert downloader.went_on == []
+    downloader.loop.advance(0.001)
+    assert downloader.went_on == [page]
+
+
+def test_what_is_older_than_all_that_is_remembered_is_not_noted(downloader: Downloader) -> None:
+    downloader.throttle.note(SITE, 60.0)
+    downloader.throttle.note("other.example", 60.001)
+    assert list(state_of(downloader)["_left_at"]) == [SITE]
 
 
 def test_requests_are_forgotten(downloader: Downloader) -> None:
