@@ -145,7 +145,6 @@ class _Site:
         return self.holder is not None and self.holder.request is request
 
     def stop_timer(self) -> None:
-        """Do nothing by the time alone."""
         if self.timer is not None:
             self.timer.cancel()
             self.timer = None
