@@ -170,14 +170,12 @@ class FleetBackend:
     async def _ask(
         self, site: str, delay: float, since: float | None, again: bool, answer: Answer
     ) -> None:
-        was_alone = self._is_alone
         count(self.crawler, "robotstxt/turn_asked_count")
         try:
             wait = await self.store.grant(site, delay, since, again=again)
         except Exception as error:
             self._failed(error)
-            # Whoever asks while the store does not work has waited already.
-            wait = self._own_wait(delay, since, again=again or was_alone)
+            wait = self._own_wait(delay, since, again=again)
             if not self._place[0]:
                 wait = _ASK_EVERY
             elif not wait:

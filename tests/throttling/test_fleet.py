@@ -175,6 +175,16 @@ def test_the_store_is_asked_at_once_after_a_request(worker: Worker) -> None:
     ]
 
 
+def test_turns_that_others_have_are_counted(worker: Worker) -> None:
+    worker.store.wait = 1.0
+    worker.admit()
+    assert worker.stat("turn_held_count") is None
+    worker.store.is_held = True
+    worker.loop.advance(2.5)
+    assert worker.stat("turn_held_count") == 2
+    assert (worker.stat("turn_asked_count"), worker.stat("turn_count")) == (3, None)
+
+
 def test_an_unused_turn_is_given_back(worker: Worker) -> None:
     worker.admit()
     worker.is_active = False
