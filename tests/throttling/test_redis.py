@@ -203,6 +203,18 @@ def test_who_was_told_to_ask_goes_first(
     do(scenario())
 
 
+def test_while_a_turn_is_held_all_are_told_another_time(
+    fresh_redis: RedisServer, clock: SharedClock, do: Do
+) -> None:
+    async def scenario() -> None:
+        async with worker(fresh_redis) as one, worker(fresh_redis) as other:
+            assert await one.grant(SITE, DELAY) == 0
+            waits = [await other.grant(SITE, DELAY, again=True) for _ in range(3)]
+            assert waits == [10, 20, 30]
+
+    do(scenario())
+
+
 def test_a_worker_that_dies_holds_a_turn_for_a_while(
     fresh_redis: RedisServer, clock: SharedClock, do: Do
 ) -> None:
