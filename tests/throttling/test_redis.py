@@ -400,6 +400,19 @@ def test_workers_are_counted(fresh_redis: RedisServer, clock: SharedClock, do: D
     do(scenario())
 
 
+def test_workers_from_before_the_clock_was_set_back_do_not_count(
+    fresh_redis: RedisServer, clock: SharedClock, do: Do
+) -> None:
+    async def scenario() -> None:
+        with fresh_redis.client() as client:
+            client.zadd("scrapy-rep:workers", {"gone": round((clock.now + 3600) * 1000)})
+        async with worker(fresh_redis) as one:
+            await one.start()
+            assert one.workers == 1
+
+    do(scenario())
+
+
 def test_a_worker_that_leaves_while_it_is_counted_does_not_count(
     fresh_redis: RedisServer, clock: SharedClock, do: Do
 ) -> None:
