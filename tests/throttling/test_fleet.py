@@ -443,6 +443,20 @@ def test_what_is_older_is_not_told_again_after_what_is_newer(worker: Worker) -> 
     assert worker.said() == []
 
 
+def test_what_is_newer_is_told_again_where_only_the_older_was_heard(worker: Worker) -> None:
+    answers: list[Deferred[None]] = [Deferred(), Deferred()]
+    for delay, answer in zip((3.0, 5.0), answers, strict=True):
+        worker.store.answers_after = answer
+        worker.backend.tell(Event.SLOW, SITE, delay)
+    answers[0].callback(None)
+    worker.store.fails = StoreError("silent")
+    answers[1].callback(None)
+    worker.store.answers_after = worker.store.fails = None
+    worker.said()
+    worker.loop.advance(10)
+    assert [delay for _, _, delay, _ in worker.said()] == [5.0]
+
+
 def test_what_is_newer_is_told_again_where_both_were_not_heard(worker: Worker) -> None:
     worker.store.fails = StoreError("silent")
     for delay in (3.0, 5.0):
