@@ -729,6 +729,18 @@ async def test_the_end_of_a_crawl_tells_what_was_not_heard(failing: Worker) -> N
 
 
 @pytest_twisted.ensureDeferred
+async def test_the_end_of_a_crawl_waits_for_a_store_that_comes_back(failing: Worker) -> None:
+    failing.backend.tell(Event.SLOW, SITE, 3.0)
+    closed = close(failing)
+    await deferred_from_coro(asyncio.sleep(0.02))
+    failing.said()
+    failing.store.fails = None
+    failing.loop.advance(0.2)
+    await closed
+    assert [what for what, *_ in failing.said()] == [Event.SLOW, "close"]
+
+
+@pytest_twisted.ensureDeferred
 async def test_after_the_end_the_store_is_told_nothing(failing: Worker) -> None:
     failing.backend.tell(Event.SLOW, SITE, 3.0)
     await close(failing)
