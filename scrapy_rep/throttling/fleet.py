@@ -15,7 +15,6 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Callable, Coroutine, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -62,6 +61,10 @@ _UNKNOWN = (
     "requests to sites that ask for a delay are held, because the number of workers is not known. "
     "To continue without it, set REP_FLEET_SIZE"
 )
+
+
+#: An event, the delay of its site, and when it was.
+_Told = tuple[Event, float, float]
 
 
 class TurnStore(Protocol):
@@ -122,10 +125,8 @@ class FleetBackend:
     start: Callable[[Coroutine[Any, Any, None]], Deferred[None]] = deferred_from_coro
     #: What says now and then that we hold a turn, by site.
     _held: dict[str, Timer] = field(default_factory=dict, init=False)
-    #: What the store has not heard yet, by site and kind: the event, its delay, and since when.
-    _untold: dict[tuple[str, str], tuple[Event, float, float]] = field(
-        default_factory=dict, init=False
-    )
+    #: What the store has not heard yet, by site and kind.
+    _untold: dict[tuple[str, str], _Told] = field(default_factory=dict, init=False)
     # What is under way; also so that it is not garbage.
     _under_way: set[Deferred[None]] = field(default_factory=set, init=False)
     #: When the store failed first; ``None`` while it works.
@@ -158,26 +159,22 @@ class FleetBackend:
             self._tell(event, site, delay)
 
     def slowed(self, answer: Slowed) -> None:  # noqa: D102
-        self._run(self._look(answer))
-
-    async def _look(self, answer: Slowed) -> None:
-        # If the store does not work, that is said when a turn is asked for.
-        with suppress(Exception):
+        async def look() -> None:
             answer(await self.store.slowed())
+
+        self._run(look())
 
     # -- turns ----------------------------------------------------------------------
 
     async def _ask(
         self, site: str, delay: float, since: float | None, again: bool, answer: Answer
     ) -> None:
-        was_alone = self._is_alone
         count(self.crawler, "robotstxt/turn_asked_count")
         try:
             wait = await self.store.grant(site, delay, since, again=again)
         except Exception as error:
             self._failed(error)
-            # Whoever asks while the store does not work has waited already.
-            wait = self._own_wait(delay, since, again=again or was_alone)
+            wait = self._own_wait(delay, since, again=again)
             if not self._place[0]:
                 wait = _ASK_EVERY
             elif not wait:
@@ -212,28 +209,30 @@ class FleetBackend:
     def _tell(self, event: Event, site: str, delay: float) -> None:
         """Tell the store, and again until it has heard it or something newer."""
         key = site, "turn" if event in _OF_TURN else event.name
-        self._untold[key] = event, delay, self.clock()
-        self._run(self._say(key))
+        self._untold[key] = told = event, delay, self.clock()
+        self._say(key, told)
 
-    async def _say(self, key: tuple[str, str]) -> None:
-        if key not in self._untold:
-            return
-        event, delay, began = self._untold.pop(key)
+    def _say(self, key: tuple[str, str], told: _Told) -> None:
+        if self._untold.get(key) is told:
+            self._run(self._try_to_say(key, told))
+
+    async def _try_to_say(self, key: tuple[str, str], told: _Told) -> None:
+        event, delay, began = told
         ago = self.clock() - began
+        is_heard = True
         try:
             await self.store.tell(event, key[0], delay, ago)
         except Exception as error:
             self._failed(error)
-            if ago < _TELL_FOR:
-                self._untold.setdefault(key, (event, delay, began))
-                if not self._closed:
-                    self.call_later(_TELL_EVERY, self._say_again, key)
-
-    def _say_again(self, key: tuple[str, str]) -> None:
-        if not self._closed:
-            self._run(self._say(key))
+            is_heard = ago >= _TELL_FOR
+        if self._untold.get(key) is told:
+            if is_heard:
+                del self._untold[key]
+            else:
+                self.call_later(_TELL_EVERY, self._say, key, told)
 
     def _run(self, work: Coroutine[Any, Any, None]) -> None:
+        # If the store does not work, that is said when it is asked for a turn.
         doing = self.start(work)
         self._under_way.add(doing)
         doing.addBoth(lambda _: self._under_way.discard(doing))
@@ -311,22 +310,19 @@ class FleetBackend:
 
     def _open(self) -> None:
         # From now on, this worker counts; nobody waits for that.
-        self._run(self._be_counted())
-
-    async def _be_counted(self) -> None:
-        # If the store does not work, that is said when a turn is asked for.
-        with suppress(StoreError):
-            await self.store.start()
+        self._run(self.store.start())
 
     async def _close(self) -> None:
         self._closed = True
         self._count_outage()
         for site in list(self._held):
             self._let_go(site)
+        for key, told in list(self._untold.items()):
+            self._say(key, told)
         for _ in range(_LOOKS_AT_END):
-            for key in list(self._untold):
-                self._run(self._say(key))
-            if not self._under_way:
+            if not self._under_way and not self._untold:
                 break
             await pause(_LOOK)
+        # What is not heard by now is not told any more.
+        self._untold.clear()
         await self.store.close()

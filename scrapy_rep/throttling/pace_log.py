@@ -70,9 +70,10 @@ class PaceLog:
         if delay <= _SLOW:
             return
         if site not in self._why:
-            self._untold.add(site)
             if len(self._why) >= _MAX_SITES:
                 self._why.clear()
+                self._untold.clear()
+            self._untold.add(site)
         self._why[site] = why
 
     def _tell(self, site: str) -> None:

@@ -131,7 +131,6 @@ class Pacing:
         return self.throttle.has_turn(site_of(request), request)
 
     def _ask(self, policy: Policy, agents: tuple[str, ...], asked: _Asked) -> None:
-        """Keep the delay that *policy* asks for now."""
         origin, wanted = policy.origin, 0.0
         if policy.directives is not None:
             wanted = asked.wanted(policy.directives, agents, self._clock())
@@ -148,12 +147,10 @@ class Pacing:
         self.throttle.set_delay(origin.host, delay, str(origin))
 
     def _forget_idle(self) -> None:
-        """Forget an origin if they are too many: the one that was not asked for longest.
-
-        Who waits goes on in order: such sites stay, and are as many as requests may wait.
-        """
+        """Forget the origin that was not asked for longest, if they are too many."""
         if len(self._origins) <= self._settings.max_origins:
             return
+        # Who waits goes on in order: such sites stay, and are as many as requests may wait.
         for origin in islice(self._origins, len(self._origins) - 1):
             if not self.throttle.is_in_use(origin.host):
                 del self._origins[origin]

@@ -54,7 +54,7 @@ class SqliteTurns:
         def ask(turns: Turns, now: float) -> tuple[float, Turns]:
             is_held = _is_held(turns, now)
             wait, asked = turns.asked(self._crawl, delay, since, now, is_held=is_held)
-            self.is_held = wait > 0 and asked.holder not in ("", self._crawl)
+            self.is_held = asked.holder not in ("", self._crawl)
             self.workers = len({asked.holder, *asked.waiting, self._crawl} - {""})
             return wait, asked
 

@@ -145,7 +145,6 @@ class _Site:
         return self.holder is not None and self.holder.request is request
 
     def stop_timer(self) -> None:
-        """Do nothing by the time alone."""
         if self.timer is not None:
             self.timer.cancel()
             self.timer = None
@@ -282,7 +281,7 @@ class Throttle:
         self._has_heard = True
         self._sent.setdefault(site, {})[request] = self.clock()
         here = self._sites.get(site)
-        if here is not None and (here.state in _AT_REST or here.is_held_by(request)):
+        if here is not None and here.is_held_by(request):
             self._rest(here)
 
     def left(self, site: str, request: Any) -> None:

@@ -175,6 +175,16 @@ def test_the_store_is_asked_at_once_after_a_request(worker: Worker) -> None:
     ]
 
 
+def test_turns_that_others_have_are_counted(worker: Worker) -> None:
+    worker.store.wait = 1.0
+    worker.admit()
+    assert worker.stat("turn_held_count") is None
+    worker.store.is_held = True
+    worker.loop.advance(2.5)
+    assert worker.stat("turn_held_count") == 2
+    assert (worker.stat("turn_asked_count"), worker.stat("turn_count")) == (3, None)
+
+
 def test_an_unused_turn_is_given_back(worker: Worker) -> None:
     worker.admit()
     worker.is_active = False
@@ -418,6 +428,67 @@ def test_an_unused_turn_is_given_back_again_until_that_is_heard(worker: Worker) 
     assert worker.said() == [(Event.UNUSED, SITE, DELAY, each) for each in (0.0, ago)]
 
 
+def test_what_is_older_is_not_told_again_after_what_is_newer(worker: Worker) -> None:
+    answers: list[Deferred[None]] = [Deferred(), Deferred()]
+    for delay, answer in zip((3.0, 5.0), answers, strict=True):
+        worker.store.answers_after = answer
+        worker.backend.tell(Event.SLOW, SITE, delay)
+    answers[1].callback(None)
+    worker.store.answers_after = None
+    worker.store.fails = StoreError("silent")
+    answers[0].callback(None)
+    worker.store.fails = None
+    worker.said()
+    worker.loop.advance(10)
+    assert worker.said() == []
+
+
+def test_what_is_newer_is_told_again_where_only_the_older_was_heard(worker: Worker) -> None:
+    answers: list[Deferred[None]] = [Deferred(), Deferred()]
+    for delay, answer in zip((3.0, 5.0), answers, strict=True):
+        worker.store.answers_after = answer
+        worker.backend.tell(Event.SLOW, SITE, delay)
+    answers[0].callback(None)
+    worker.store.fails = StoreError("silent")
+    answers[1].callback(None)
+    worker.store.answers_after = worker.store.fails = None
+    worker.said()
+    worker.loop.advance(10)
+    assert [delay for _, _, delay, _ in worker.said()] == [5.0]
+
+
+def test_what_is_newer_is_told_again_where_both_were_not_heard(worker: Worker) -> None:
+    worker.store.fails = StoreError("silent")
+    for delay in (3.0, 5.0):
+        worker.store.answers_after = Deferred()
+        worker.backend.tell(Event.SLOW, SITE, delay)
+        worker.store.answers_after.callback(None)
+    worker.store.answers_after = worker.store.fails = None
+    worker.said()
+    worker.loop.advance(10)
+    assert {delay for _, _, delay, _ in worker.said()} == {5.0}
+
+
+def test_of_what_was_not_heard_only_the_last_is_told_again(worker: Worker) -> None:
+    worker.store.fails = StoreError("silent")
+    for number in range(30):
+        worker.backend.tell(Event.SLOW, SITE, float(number))
+        worker.loop.advance(0.1)
+    worker.said()
+    worker.loop.advance(1)
+    assert len(worker.said()) <= 6
+
+
+def test_without_the_store_there_is_no_turn_to_give_back(failing: Worker) -> None:
+    failing.admit()
+    while not failing.went_on:
+        failing.loop.advance(0.5)
+    failing.said()
+    failing.is_active = False
+    failing.loop.advance(1)
+    assert failing.said() == []
+
+
 def test_nothing_is_told_that_does_not_matter_any_more(worker: Worker) -> None:
     page = worker.admit()
     worker.throttle.reached(SITE, page)
@@ -448,6 +519,18 @@ def test_a_new_turn_is_not_ended_by_the_end_of_the_one_before(worker: Worker) ->
 
 def test_where_nothing_is_known_it_counts_from_the_question(worker: Worker) -> None:
     worker.store.fails = StoreError("gone")
+    worker.admit()
+    worker.loop.advance(DELAY - 0.001)
+    assert worker.went_on == []
+    worker.loop.advance(0.001)
+    assert len(worker.went_on) == 1
+
+
+def test_it_counts_from_the_outage_where_our_last_request_was_long_ago(worker: Worker) -> None:
+    worker.visit()
+    worker.loop.advance(100)
+    worker.store.fails = StoreError("gone")
+    worker.went_on.clear()
     worker.admit()
     worker.loop.advance(DELAY - 0.001)
     assert worker.went_on == []
@@ -622,3 +705,48 @@ async def test_after_the_end_no_turn_is_held(worker: Worker) -> None:
     worker.throttle.close()
     await close(worker)
     assert not worker.loop.pending
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_crawl_that_ends_with_a_request_holds_no_turn(worker: Worker) -> None:
+    worker.throttle.reached(SITE, worker.admit())
+    await close(worker)
+    worker.said()
+    worker.loop.advance(10)
+    assert worker.said() == []
+
+
+@pytest_twisted.ensureDeferred
+async def test_the_end_of_a_crawl_tells_what_was_not_heard(failing: Worker) -> None:
+    page = failing.admit()
+    failing.throttle.left(SITE, page)
+    failing.loop.advance(1)
+    failing.said()
+    failing.store.fails = None
+    await close(failing)
+    assert [what for what, *_ in failing.said()] == [Event.SENT, "close"]
+    assert failing.stat("turn_outage_seconds") == 1
+
+
+@pytest_twisted.ensureDeferred
+async def test_the_end_of_a_crawl_waits_for_a_store_that_comes_back(failing: Worker) -> None:
+    failing.backend.tell(Event.SLOW, SITE, 3.0)
+    closed = close(failing)
+    await deferred_from_coro(asyncio.sleep(0.02))
+    failing.said()
+    failing.store.fails = None
+    failing.loop.advance(0.2)
+    await closed
+    assert [what for what, *_ in failing.said()] == [Event.SLOW, "close"]
+
+
+@pytest_twisted.ensureDeferred
+async def test_after_the_end_the_store_is_told_nothing(failing: Worker) -> None:
+    failing.backend.tell(Event.SLOW, SITE, 3.0)
+    await close(failing)
+    # Once more at the end.
+    slow = (Event.SLOW, SITE, 3.0, 0.0)
+    assert failing.said()[-3:] == [slow, slow, ("close",)]
+    failing.loop.advance(10)
+    assert failing.said() == []
+    assert not failing.loop.pending

@@ -11,7 +11,9 @@ from scrapy import Request, signals
 from scrapy.http.request import NO_CALLBACK
 
 from scrapy_rep.rep.parsing.urls import Origin
+from scrapy_rep.throttling import pace_log
 from scrapy_rep.throttling.fleet import FleetBackend
+from scrapy_rep.throttling.memory import PROCESS
 from scrapy_rep.throttling.pacing import Pacing
 from tests.policy_examples import NOON
 from tests.throttling.crawls import HOST, SITE, Crawl
@@ -155,6 +157,9 @@ def test_when_all_are_in_use_none_is_forgotten() -> None:
     for number in range(5):
         one.admit(one.policy("Crawl-delay: 10", f"https://{number}.example"))
     assert len(one.pacing.asked) == 5
+    # And none is taken for a new one.
+    one.admit(one.policy("Crawl-delay: 10", "https://4.example"))
+    assert one.stat("paced_count") == 5
 
 
 def test_the_end_of_a_crawl_leaves_no_timers(one: Crawl) -> None:
@@ -295,6 +300,54 @@ def test_ten_of_the_slowest_sites_are_named(one: Crawl) -> None:
     one.signal(signals.spider_closed, spider=None, reason="finished")
     sites = [each["site"] for each in one.stat("slowest_sites")]
     assert sites == [f"{number}.example" for number in range(10)]
+
+
+def test_who_asks_is_said_of_slow_sites_only(one: Crawl) -> None:
+    one.admit(one.policy("Crawl-delay: 1"))
+    one.loop.advance(1)
+    one.signal(signals.spider_closed, spider=None, reason="finished")
+    (site,) = one.stat("slowest_sites")
+    assert (site["seconds"], site["why"]) == (1.0, "")
+
+
+def test_slow_sites_are_bounded_in_number(one: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pace_log, "_MAX_SITES", 3)
+    log = vars(vars(one.pacing)["_log"])
+    for number in range(10):
+        one.admit(one.policy("Crawl-delay: 2", f"https://{number}.example"))
+        assert f"{number}.example" in log["_why"]
+        assert len(log["_why"]) <= 3
+        assert log["_untold"] <= set(log["_why"])
+
+
+@pytest.mark.parametrize(
+    ("settings", "is_shared"), [({"REP_PACING": None}, True), ({"REP_PACING": "local"}, False)]
+)
+def test_crawls_of_a_process_share_the_delay(settings: dict[str, Any], is_shared: bool) -> None:
+    backend = Crawl(**settings).own_backend
+    assert (vars(backend)["_sites"] is PROCESS) is is_shared
+
+
+@pytest.mark.parametrize(
+    ("store", "fleet_size", "name", "size"),
+    [
+        ("redis://127.0.0.1:1/0", 4, "Redis", 4),
+        ("redis://127.0.0.1:1/0", None, "Redis", 0),
+        # Processes of one machine: the file knows them.
+        ("sqlite:///nowhere/robots.sqlite", 4, "SQLite", 0),
+    ],
+)
+def test_crawls_that_share_a_store_share_the_delay(
+    store: str, fleet_size: int | None, name: str, size: int
+) -> None:
+    settings: dict[str, Any] = {
+        "REP_STORE": store,
+        "REP_PACING": None,
+        "REP_FLEET_SIZE": fleet_size,
+    }
+    backend = Crawl(**settings).own_backend
+    assert isinstance(backend, FleetBackend)
+    assert (backend.store.name, backend.fleet_size) == (name, size)
 
 
 def test_a_crawl_without_delays_names_no_sites(one: Crawl) -> None:

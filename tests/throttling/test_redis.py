@@ -203,6 +203,18 @@ def test_who_was_told_to_ask_goes_first(
     do(scenario())
 
 
+def test_while_a_turn_is_held_all_are_told_another_time(
+    fresh_redis: RedisServer, clock: SharedClock, do: Do
+) -> None:
+    async def scenario() -> None:
+        async with worker(fresh_redis) as one, worker(fresh_redis) as other:
+            assert await one.grant(SITE, DELAY) == 0
+            waits = [await other.grant(SITE, DELAY, again=True) for _ in range(3)]
+            assert waits == [10, 20, 30]
+
+    do(scenario())
+
+
 def test_a_worker_that_dies_holds_a_turn_for_a_while(
     fresh_redis: RedisServer, clock: SharedClock, do: Do
 ) -> None:
@@ -210,9 +222,24 @@ def test_a_worker_that_dies_holds_a_turn_for_a_while(
         async with worker(fresh_redis) as one, worker(fresh_redis) as other:
             assert await one.grant(SITE, DELAY) == 0
             clock.now += HELD_FOR - 0.001
+            await other.tell(Event.HELD, SITE, DELAY)
             assert await other.grant(SITE, DELAY) > 0
             clock.now += 0.001
             assert await other.grant(SITE, DELAY) == 0
+
+    do(scenario())
+
+
+def test_a_worker_that_dies_may_have_sent_its_request_when_it_was_heard_of_last(
+    fresh_redis: RedisServer, clock: SharedClock, do: Do
+) -> None:
+    async def scenario() -> None:
+        async with worker(fresh_redis) as one, worker(fresh_redis) as other:
+            assert await one.grant(SITE, 50.0) == 0
+            clock.now += 20
+            await one.tell(Event.HELD, SITE, 50.0)
+            clock.now += HELD_FOR
+            assert await other.grant(SITE, 50.0, again=True) == 50 - HELD_FOR
 
     do(scenario())
 
@@ -337,6 +364,11 @@ def test_keys_end_by_themselves(fresh_redis: RedisServer, clock: SharedClock, do
             with fresh_redis.client() as client:
                 assert 60_000 < client.pttl(KEY) <= 70_000
                 assert client.pttl("scrapy-rep:workers") > 0
+                # That of all slow sites ends with the last one.
+                for site, delay in ((SITE, 1000.0), ("other.example", 1.0)):
+                    await one.tell(Event.SLOW, site, delay)
+                assert 0 < client.pttl(f"scrapy-rep:slow:{{{SITE}}}") <= 1_060_000
+                assert 1_000_000 < client.pttl("scrapy-rep:slow") <= 1_060_000
 
     do(scenario())
 
@@ -364,6 +396,19 @@ def test_workers_are_counted(fresh_redis: RedisServer, clock: SharedClock, do: D
             async with worker(fresh_redis) as other:
                 await other.start()
                 assert other.workers == 1
+
+    do(scenario())
+
+
+def test_workers_from_before_the_clock_was_set_back_do_not_count(
+    fresh_redis: RedisServer, clock: SharedClock, do: Do
+) -> None:
+    async def scenario() -> None:
+        with fresh_redis.client() as client:
+            client.zadd("scrapy-rep:workers", {"gone": round((clock.now + 3600) * 1000)})
+        async with worker(fresh_redis) as one:
+            await one.start()
+            assert one.workers == 1
 
     do(scenario())
 
@@ -399,7 +444,7 @@ def test_the_end_of_a_turn_may_be_told_late(
             await other.tell(Event.OVER, SITE, DELAY)
             # What was before that changes nothing.
             await one.tell(Event.SENT, SITE, DELAY, ago=3)
-            assert await one.grant(SITE, DELAY) == DELAY
+            assert await one.grant(SITE, DELAY, again=True) == DELAY
 
     do(scenario())
 

@@ -103,6 +103,22 @@ def test_what_is_sent_without_a_turn_counts(one: Crawl, other: Crawl) -> None:
     assert other.ask(4) == pytest.approx(DELAY - 4)
 
 
+def test_the_end_of_a_turn_may_be_told_late(one: Crawl, other: Crawl) -> None:
+    assert one.ask() == 0
+    one.now = NOW + 5
+    do(one.turns.tell(Event.OVER, SITE, DELAY, ago=2.0))
+    assert other.ask(5) == pytest.approx(DELAY - 2)
+
+
+def test_whether_another_crawl_has_the_turn_is_known(one: Crawl, other: Crawl) -> None:
+    one.ask()
+    other.ask()
+    assert (one.turns.is_held, other.turns.is_held) == (False, True)
+    do(one.turns.tell(Event.OVER, SITE, DELAY))
+    other.ask()
+    assert not other.turns.is_held
+
+
 def test_a_turn_is_held_for_as_long_as_somebody_says_so(one: Crawl, other: Crawl) -> None:
     assert one.ask() == 0
     one.now = NOW + HELD_FOR - 1

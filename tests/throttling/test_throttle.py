@@ -249,6 +249,16 @@ def test_a_queue_that_all_have_left_is_forgotten(downloader: Downloader) -> None
     assert not downloader.loop.pending
 
 
+def test_a_request_that_leaves_the_queue_gives_nobody_a_second_turn(
+    downloader: Downloader,
+) -> None:
+    first, second = downloader.admit(), downloader.admit()
+    downloader.turns[second].cancel()
+    downloader.admit()
+    downloader.loop.advance(20)
+    assert downloader.went_on == [first]
+
+
 # -- admitted, and gone without having been sent ------------------------------------------
 
 
@@ -423,6 +433,17 @@ def test_a_fetch_takes_over_the_turn_of_a_called_request(slow: Slow) -> None:
     assert slow.go_on(second)
 
 
+def test_a_fetch_that_goes_on_keeps_its_turn(downloader: Downloader) -> None:
+    first = downloader.admit()
+    one, other = (downloader.admit(is_fetch=True) for _ in range(2))
+    downloader.send(first)
+    downloader.finish(first)
+    downloader.loop.advance(DELAY)
+    last = downloader.admit(is_fetch=True)
+    assert downloader.went_on == [first, one]
+    assert run_out(downloader)[1:] == [one, other, last]
+
+
 def test_a_fetch_that_is_dropped_frees_the_site(slow: Slow) -> None:
     fetch = slow.admit(is_fetch=True)
     second = slow.admit(second_of(slow))
@@ -565,6 +586,16 @@ def test_a_request_that_somebody_gave_up_is_not_waited_for_for_good(
     assert downloader.went_on == [first, second]
 
 
+def test_there_is_another_look_at_a_request_that_is_slow(downloader: Downloader) -> None:
+    first = downloader.admit()
+    downloader.send(first)
+    second = downloader.admit()
+    downloader.loop.advance(45)
+    downloader.active.discard(first)
+    downloader.loop.advance(15 + DELAY)
+    assert downloader.went_on == [first, second]
+
+
 def test_the_same_of_a_request_that_was_not_held(downloader: Downloader) -> None:
     unheld = Page()
     downloader.send(unheld)
@@ -633,6 +664,26 @@ def test_a_site_that_asks_again_remembers_its_last_request(downloader: Downloade
     assert downloader.went_on == [first, second]
 
 
+def test_what_a_site_costs_counts_from_the_first_request_to_the_last(
+    downloader: Downloader,
+) -> None:
+    downloader.throttle.set_delay("quick.example", 1)
+    quick = downloader.admit(site="quick.example")
+    downloader.send(quick, "quick.example")
+    downloader.finish(quick, "quick.example")
+    first, second = downloader.admit(), downloader.admit()
+    downloader.loop.advance(3)
+    for page in (first, second):
+        downloader.send(page)
+        downloader.finish(page)
+        downloader.loop.advance(DELAY)
+    spent = [
+        (site, spent.requests, spent.seconds) for site, spent in downloader.throttle.slowest(9)
+    ]
+    assert spent == [(SITE, 2, 3 + DELAY), ("quick.example", 1, 0)]
+    assert len(downloader.throttle.slowest(1)) == 1
+
+
 # -- memory ------------------------------------------------------------------------------
 
 
@@ -661,6 +712,16 @@ def test_sites_are_bounded_in_number() -> None:
         downloader.send(page, f"{number}.example")
         downloader.finish(page, f"{number}.example")
     assert list(state_of(downloader)["_left_at"]) == [f"{n}.example" for n in range(190, 200)]
+    for number in range(200):
+        downloader.throttle.set_delay(f"{number}.example", DELAY)
+        page = downloader.admit(site=f"{number}.example")
+        downloader.loop.advance(number)
+        downloader.drop(page)
+        downloader.loop.advance(1)
+    # The slowest ones are kept.
+    slowest = [site for site, _ in downloader.throttle.slowest(100)]
+    assert len(slowest) <= 10
+    assert slowest[:3] == ["199.example", "198.example", "197.example"]
 
 
 def test_a_site_that_is_visited_all_the_time_is_not_the_oldest() -> None:
@@ -670,7 +731,23 @@ def test_a_site_that_is_visited_all_the_time_is_not_the_oldest() -> None:
             page = Page()
             downloader.send(page, name)
             downloader.finish(page, name)
-    assert SITE in state_of(downloader)["_left_at"]
+        assert SITE in state_of(downloader)["_left_at"]
+
+
+def test_what_is_noted_counts_if_it_is_the_last(downloader: Downloader) -> None:
+    downloader.throttle.note(SITE, 4.0)
+    downloader.throttle.note(SITE, 7.0)
+    page = downloader.admit()
+    downloader.loop.advance(5.999)
+    assert downloader.went_on == []
+    downloader.loop.advance(0.001)
+    assert downloader.went_on == [page]
+
+
+def test_what_is_older_than_all_that_is_remembered_is_not_noted(downloader: Downloader) -> None:
+    downloader.throttle.note(SITE, 60.0)
+    downloader.throttle.note("other.example", 60.001)
+    assert list(state_of(downloader)["_left_at"]) == [SITE]
 
 
 def test_requests_are_forgotten(downloader: Downloader) -> None:
@@ -761,6 +838,16 @@ def test_the_backend_is_asked_again_when_it_says_so(fleet: Downloader) -> None:
     fleet.admit()
     # It has not been told when to ask for this one.
     assert fleet.backend.log[-1] == ("ask", SITE, DELAY, 1.5, False)
+
+
+def test_only_who_was_told_to_ask_again_asks_again(fleet: Downloader) -> None:
+    page, _ = fleet.admit(), fleet.admit()
+    fleet.backend.answers.pop()(7.0)
+    fleet.loop.advance(7)
+    fleet.backend.answers.pop()(None)
+    fleet.send(page)
+    fleet.finish(page)
+    assert [asked[-1] for asked in fleet.backend.log if asked[0] == "ask"] == [False, True, False]
 
 
 def test_a_turn_that_nobody_waits_for_any_more_is_given_back(fleet: Downloader) -> None:

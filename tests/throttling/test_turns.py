@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections import OrderedDict
 from dataclasses import replace
 from itertools import pairwise
@@ -85,6 +88,11 @@ def test_the_end_of_a_turn() -> None:
     # A crawl that has lost its turn.
     assert HELD.after(Event.OVER, "me", DELAY, NOW) == replace(HELD, last=NOW)
     assert HELD.after(Event.UNUSED, "me", DELAY, NOW) == HELD
+
+
+@pytest.mark.parametrize("event", [Event.OVER, Event.SENT, Event.HELD])
+def test_what_is_told_late_changes_nothing_that_came_later(event: Event) -> None:
+    assert HELD.after(event, "other", DELAY, NOW - 6).last == HELD.last
 
 
 def test_a_turn_that_is_held_and_what_is_sent_without_one() -> None:
@@ -196,3 +204,15 @@ def test_slow_sites_are_known_to_all_crawls_of_a_process() -> None:
     other.tell(Event.SLOW, SITE, 0.0)
     one.slowed(answers.append)
     assert answers == [{SITE: 30.0}, {}]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+def test_a_child_knows_nothing_of_the_crawls_of_its_parent() -> None:
+    code = (
+        "import os; from scrapy_rep.throttling.memory import PROCESS; PROCESS['site'] = None\n"
+        "child = os.fork()\n"
+        "if not child: os._exit(len(PROCESS))\n"
+        "print(os.waitpid(child, 0)[1], len(PROCESS))"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout == "0 1\n"
