@@ -27,7 +27,6 @@ from scrapy_rep.settings import (
     PageRuleMode,
     RepSettings,
     VisitTime,
-    obeys_robotstxt,
     tokens,
 )
 from scrapy_rep.stores.open import StoreSpec
@@ -387,13 +386,6 @@ def test_an_unknown_setting_is_warned_about(
 def test_known_settings_are_not_warned_about(caplog: pytest.LogCaptureFixture) -> None:
     read(**DEFAULTS, REPORT=1)
     assert caplog.records == []
-
-
-@pytest.mark.parametrize(
-    ("value", "obeys"), [(True, True), ("1", True), (False, False), (0, False)]
-)
-def test_whether_the_crawl_obeys(value: object, obeys: bool) -> None:
-    assert obeys_robotstxt(Settings({"ROBOTSTXT_OBEY": value})) is obeys
 
 
 def test_a_feed_may_have_a_storage_of_the_project() -> None:
