@@ -297,7 +297,7 @@ async def test_nothing_is_sent_after_a_stop() -> None:
 
 
 @in_a_loop
-async def test_a_fetch_that_waits_for_its_turn_takes_no_concurrency() -> None:
+async def test_a_fetch_that_waits_for_its_turn_takes_no_concurrency_and_no_time() -> None:
     released: list[bool] = []
 
     class Limit:
@@ -314,13 +314,20 @@ async def test_a_fetch_that_waits_for_its_turn_takes_no_concurrency() -> None:
     request = Request(ORIGIN.robots_url)
     crawler = get_crawler(Spider)
     limit = middleware._limit  # noqa: SLF001
-    download = Download(crawler, limit, RepSettings.read(crawler.settings), ORIGIN)
+    now = [0.0]
+    settings = RepSettings.read(crawler.settings)
+    download = Download(crawler, limit, settings, ORIGIN, clock=lambda: now[0])
+    download.start_clock()
     request.meta.update(dont_obey_robotstxt=True, rep_download=download)
     waiting = deferred_from_coro(middleware.process_request(request))
     await settle()
     assert released == [True]
+    now[0] += 100
     turn.callback(None)
     await maybe_deferred_to_future(waiting)
+    assert download.seconds_left == settings.fetch_timeout
+    now[0] += 1
+    assert download.seconds_left == settings.fetch_timeout - 1
     download.stop_clock()
     assert released == [True, False]
 
