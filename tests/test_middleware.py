@@ -222,9 +222,12 @@ class Throttle(Pacing):
         return self._lost < 0
 
 
-async def held(case: Case, did: list[str], came: bool = True, **parts: Any) -> Any:
+async def held(
+    case: Case, did: list[str], came: bool = True, observers: Any = None, **parts: Any
+) -> Any:
     """What comes of a request that is held."""
-    middleware = middleware_for(case, quickly=False)
+    middleware = middleware_for(case, quickly=False, observed=observers is not None)
+    middleware._observers = observers or middleware._observers  # noqa: SLF001
     middleware._queue = Queue(did, came)  # noqa: SLF001
     middleware._limit = SimpleNamespace(is_closing=False)  # noqa: SLF001
     policy = case.policy
@@ -237,8 +240,10 @@ async def held(case: Case, did: list[str], came: bool = True, **parts: Any) -> A
 @in_a_loop
 async def test_a_held_request_reacquires_its_concurrency() -> None:
     did: list[str] = []
-    assert await held(Case(RULES, "/yes", ""), did) is None
+    observers = Observers()
+    assert await held(Case(RULES, "/yes", ""), did, observers=observers) is None
     assert did == ["policy", "reacquire"]
+    assert [verdict.reason for verdict in observers.told] == [Reason.NO_RULE]
 
 
 @in_a_loop
@@ -481,6 +486,7 @@ async def test_requests_that_are_held_or_refused_are_counted() -> None:
     await held(Case(DEFERRED, "/yes", ""), [], came=False)
     await held(Case(DEFERRED, "/yes", "", held_for=60), [], came=False)
     assert stats.get_value("robotstxt/kept_count") == before + 1
-    before = stats.get_value("robotstxt/forbidden/rule", 0)
+    names = ("robotstxt/forbidden", "robotstxt/forbidden/rule")
+    counted = [stats.get_value(name, 0) for name in names]
     assert done_with(Request(f"{SITE}/no"), middleware_for(Case(RULES, "/no", ""))) == "Refuse"
-    assert stats.get_value("robotstxt/forbidden/rule") == before + 1
+    assert [stats.get_value(name) for name in names] == [number + 1 for number in counted]
