@@ -27,6 +27,7 @@ from scrapy_rep.settings import (
     PageRuleMode,
     RepSettings,
     VisitTime,
+    changed,
     tokens,
 )
 from scrapy_rep.stores.open import StoreSpec
@@ -371,6 +372,17 @@ def test_bounds_are_those_of_the_settings() -> None:
     bounds = read(REP_MIN_AGE=1, REP_MAX_AGE=2, REP_RETRY_DELAY=3, REP_RETRY_MAX_DELAY=4)
     assert bounds.bounds(started=5.0) == Bounds(1, 2, 3, 4, None, 5)
     assert read(REP_UNREACHABLE_GRACE=6).bounds(started=5.0).grace == 6
+
+
+def test_without_a_limit_of_requests_that_of_fetches_holds() -> None:
+    assert read(CONCURRENT_REQUESTS=3, REP_MAX_FETCHES=7).concurrent_requests == 3
+    assert read(CONCURRENT_REQUESTS=0, REP_MAX_FETCHES=7).concurrent_requests == 7
+
+
+def test_what_is_changed_is_shown_without_secrets() -> None:
+    values = {"REP_FETCH_HEADERS": {"X-Key": "secret"}, "REP_MAX_AGE": 5, "REP_HISTORY": 5}
+    shown = changed(Settings(values, priority="project"))
+    assert shown == {"REP_FETCH_HEADERS": "not shown, may be secret", "REP_MAX_AGE": "5"}
 
 
 @pytest.mark.parametrize(
