@@ -16,6 +16,7 @@ from scrapy_rep.exceptions import ConfigurationError
 from scrapy_rep.observers.report.path import ReportPath
 from scrapy_rep.parser import RepRobotParser
 from scrapy_rep.rep.caching.freshness import Bounds
+from scrapy_rep.rep.decision import CrawlTerms
 from scrapy_rep.rep.dialects import GOOGLE, RFC9309, Access, WhenUnreachable
 from scrapy_rep.rep.directives.directives import HonouredDirectives
 from scrapy_rep.rep.parsing.lines import Field
@@ -372,6 +373,12 @@ def test_bounds_are_those_of_the_settings() -> None:
     bounds = read(REP_MIN_AGE=1, REP_MAX_AGE=2, REP_RETRY_DELAY=3, REP_RETRY_MAX_DELAY=4)
     assert bounds.bounds(started=5.0) == Bounds(1, 2, 3, 4, None, 5)
     assert read(REP_UNREACHABLE_GRACE=6).bounds(started=5.0).grace == 6
+
+
+@pytest.mark.parametrize(("visit_time", "until_open"), [("wait", True), ("refuse", False)])
+def test_what_decisions_depend_on(visit_time: str, until_open: bool) -> None:
+    settings = read(REP_DIALECT="google", REP_MAX_WAIT=7, REP_VISIT_TIME=visit_time)
+    assert settings.terms == CrawlTerms(GOOGLE, 7.0, until_open)
 
 
 def test_without_a_limit_of_requests_that_of_fetches_holds() -> None:
