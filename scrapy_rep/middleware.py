@@ -32,13 +32,7 @@ from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.policy import Policy
 from scrapy_rep.rep.rules.verdict import Reason, Verdict, origin_or_verdict
 from scrapy_rep.rep.text import printable
-from scrapy_rep.settings import (
-    PageRuleMode,
-    RepSettings,
-    downloader_middlewares,
-    obeys_robotstxt,
-    tokens,
-)
+from scrapy_rep.settings import PageRuleMode, RepSettings, downloader_middlewares, tokens
 from scrapy_rep.throttling.pacing import Pacing
 from scrapy_rep.tokens import AgentTokens
 
@@ -67,7 +61,7 @@ class RepMiddleware:
     """
 
     def __init__(self, crawler: Crawler, clock: Callable[[], float] | None = None) -> None:
-        if not obeys_robotstxt(crawler.settings):
+        if not crawler.settings.getbool("ROBOTSTXT_OBEY"):
             raise NotConfigured
         _check_alone(crawler)
         settings = RepSettings.read(crawler.settings)
@@ -143,10 +137,9 @@ class RepMiddleware:
         verdict = self.known_verdict(url, agents)
         if verdict is None:
             try:
-                policy = await self.policy(url)
+                verdict = self._verdict(await self.policy(url), Request(url), agents)
             except CrawlStopping:
-                return _STOPPING
-            verdict = self._verdict(policy, Request(url), agents)
+                verdict = _STOPPING
         return verdict
 
     async def allowed(self, url: str, agents: Agents | None = None) -> bool:

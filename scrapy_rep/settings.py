@@ -479,11 +479,6 @@ def changed(settings: BaseSettings) -> dict[str, str]:
     return shown
 
 
-def obeys_robotstxt(settings: BaseSettings) -> bool:
-    """Whether ROBOTSTXT_OBEY is enabled."""
-    return settings.getbool("ROBOTSTXT_OBEY")
-
-
 def downloader_middlewares(settings: BaseSettings) -> list[Any]:
     """The enabled downloader middlewares, as objects."""
     # Scrapy 2.16 gave getwithbase() a longer name.
@@ -501,7 +496,7 @@ def rels_not_followed(settings: BaseSettings) -> frozenset[str]:
     """The values of ``rel`` for which no link is followed; none if page rules are not obeyed."""
     mode = _read(settings, "REP_PAGE_RULES", _page_rules)
     rels = _read(settings, "REP_NOFOLLOW", _nofollow)
-    obeys = mode is PageRuleMode.OBEY and obeys_robotstxt(settings)
+    obeys = mode is PageRuleMode.OBEY and settings.getbool("ROBOTSTXT_OBEY")
     return rels if obeys else frozenset()
 
 

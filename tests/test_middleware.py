@@ -10,13 +10,20 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from scrapy import Request, Spider
-from scrapy.exceptions import IgnoreRequest
+from scrapy import Request, Spider, signals
+from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.test import get_crawler
 from twisted.internet.defer import Deferred, fail, succeed
 
-from scrapy_rep import CrawlStopping, Reason, RepMiddleware, RobotsForbidden
+from scrapy_rep import (
+    ConfigurationError,
+    CrawlStopping,
+    Reason,
+    RepMiddleware,
+    RobotsForbidden,
+)
+from scrapy_rep.engine import Engine
 from scrapy_rep.holding.concurrency import ConcurrencyLimit
 from scrapy_rep.holding.hold_queue import RETURNED, Arrival, MustLeave
 from scrapy_rep.middleware import HELD_SINCE
@@ -83,22 +90,27 @@ class Observers:
         self.told.append(why)
 
 
-@cache
-def made(until_open: bool) -> Any:
-    """The middleware of a crawl; to make one takes a while."""
-    settings = {
+SCRAPYS = "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware"
+
+
+def made_with(**settings: Any) -> Any:
+    """The middleware of a crawl."""
+    usual = {
         "ROBOTSTXT_OBEY": True,
         "REP_STORE": "memory",
         "USER_AGENT": AGENTS[0],
         "REP_MAX_WAIT": MAX_WAIT,
-        "REP_VISIT_TIME": "wait" if until_open else "refuse",
-        "DOWNLOADER_MIDDLEWARES": {
-            "scrapy.downloadermiddlewares.robotstxt.RobotsTxtMiddleware": None
-        },
+        "DOWNLOADER_MIDDLEWARES": {SCRAPYS: None},
     }
-    crawler = get_crawler(Spider, settings)
+    crawler = get_crawler(Spider, usual | settings)
     crawler.spider = crawler._create_spider("test")  # noqa: SLF001
     return RepMiddleware(crawler, lambda: NOON)
+
+
+@cache
+def made(until_open: bool) -> Any:
+    """To make one takes a while."""
+    return made_with(REP_VISIT_TIME="wait" if until_open else "refuse")
 
 
 def middleware_for(
@@ -136,6 +148,59 @@ def test_a_request_that_obeys_no_robots_txt_is_told_of(observed: bool) -> None:
     assert middleware.process_request(request) is None
     told = middleware._observers.told  # noqa: SLF001
     assert told == (["dont_obey_robotstxt"] if observed else [])
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [("data:,", "other-scheme"), (ORIGIN.robots_url, "robots-txt-itself")],
+)
+def test_why_a_request_needs_no_robots_txt(url: str, why: str) -> None:
+    middleware = middleware_for(Case(None, url, ""), observed=True)
+    assert middleware.process_request(Request(url)) is None
+    assert middleware._observers.told == [why]  # noqa: SLF001
+
+
+# -- what it is made of -------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("settings", "reads_pages", "fetches_tdm_files"),
+    [
+        ({}, False, False),
+        ({"REP_TDM_FILE": True}, False, False),
+        ({"REP_PAGE_RULES": "annotate"}, True, False),
+        ({"REP_PAGE_RULES": "obey", "REP_TDM_FILE": True}, True, True),
+    ],
+    ids=str,
+)
+def test_pages_are_read_only_where_a_setting_says_so(
+    settings: dict[str, Any], reads_pages: bool, fetches_tdm_files: bool
+) -> None:
+    middleware = made_with(**settings)
+    assert hasattr(middleware, "process_response") is reads_pages
+    assert hasattr(middleware, "process_exception") is reads_pages
+    assert (middleware._tdm_files is not None) is fetches_tdm_files  # noqa: SLF001
+
+
+def test_not_without_robotstxt_obey() -> None:
+    with pytest.raises(NotConfigured):
+        made_with(ROBOTSTXT_OBEY=False)
+
+
+def test_not_beside_scrapys_own() -> None:
+    with pytest.raises(ConfigurationError, match="are both enabled"):
+        made_with(DOWNLOADER_MIDDLEWARES={})
+
+
+def test_what_is_warned_about_at_the_start(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    middleware = made_with(USER_AGENT="Mozilla/5.0")
+    assert "does not name a crawler" in caplog.text
+    caplog.clear()
+    monkeypatch.setattr(Engine, "missing", lambda engine: ["engine._slot"])
+    middleware._crawler.signals.send_catch_log(signals.spider_opened)  # noqa: SLF001
+    assert "Scrapy or its downloader lacks" in caplog.text
 
 
 _DONE = {Admit: "Admit", Refuse: "Refuse", Hold: "wait", Fetch: "wait"}
@@ -222,9 +287,12 @@ class Throttle(Pacing):
         return self._lost < 0
 
 
-async def held(case: Case, did: list[str], came: bool = True, **parts: Any) -> Any:
+async def held(
+    case: Case, did: list[str], came: bool = True, observers: Any = None, **parts: Any
+) -> Any:
     """What comes of a request that is held."""
-    middleware = middleware_for(case, quickly=False)
+    middleware = middleware_for(case, quickly=False, observed=observers is not None)
+    middleware._observers = observers or middleware._observers  # noqa: SLF001
     middleware._queue = Queue(did, came)  # noqa: SLF001
     middleware._limit = SimpleNamespace(is_closing=False)  # noqa: SLF001
     policy = case.policy
@@ -237,8 +305,10 @@ async def held(case: Case, did: list[str], came: bool = True, **parts: Any) -> A
 @in_a_loop
 async def test_a_held_request_reacquires_its_concurrency() -> None:
     did: list[str] = []
-    assert await held(Case(RULES, "/yes", ""), did) is None
+    observers = Observers()
+    assert await held(Case(RULES, "/yes", ""), did, observers=observers) is None
     assert did == ["policy", "reacquire"]
+    assert [verdict.reason for verdict in observers.told] == [Reason.NO_RULE]
 
 
 @in_a_loop
@@ -297,7 +367,7 @@ async def test_nothing_is_sent_after_a_stop() -> None:
 
 
 @in_a_loop
-async def test_a_fetch_that_waits_for_its_turn_takes_no_concurrency() -> None:
+async def test_a_fetch_that_waits_for_its_turn_takes_no_concurrency_and_no_time() -> None:
     released: list[bool] = []
 
     class Limit:
@@ -314,13 +384,20 @@ async def test_a_fetch_that_waits_for_its_turn_takes_no_concurrency() -> None:
     request = Request(ORIGIN.robots_url)
     crawler = get_crawler(Spider)
     limit = middleware._limit  # noqa: SLF001
-    download = Download(crawler, limit, RepSettings.read(crawler.settings), ORIGIN)
+    now = [0.0]
+    settings = RepSettings.read(crawler.settings)
+    download = Download(crawler, limit, settings, ORIGIN, clock=lambda: now[0])
+    download.start_clock()
     request.meta.update(dont_obey_robotstxt=True, rep_download=download)
     waiting = deferred_from_coro(middleware.process_request(request))
     await settle()
     assert released == [True]
+    now[0] += 100
     turn.callback(None)
     await maybe_deferred_to_future(waiting)
+    assert download.seconds_left == settings.fetch_timeout
+    now[0] += 1
+    assert download.seconds_left == settings.fetch_timeout - 1
     download.stop_clock()
     assert released == [True, False]
 
@@ -474,6 +551,7 @@ async def test_requests_that_are_held_or_refused_are_counted() -> None:
     await held(Case(DEFERRED, "/yes", ""), [], came=False)
     await held(Case(DEFERRED, "/yes", "", held_for=60), [], came=False)
     assert stats.get_value("robotstxt/kept_count") == before + 1
-    before = stats.get_value("robotstxt/forbidden/rule", 0)
+    names = ("robotstxt/forbidden", "robotstxt/forbidden/rule")
+    counted = [stats.get_value(name, 0) for name in names]
     assert done_with(Request(f"{SITE}/no"), middleware_for(Case(RULES, "/no", ""))) == "Refuse"
-    assert stats.get_value("robotstxt/forbidden/rule") == before + 1
+    assert [stats.get_value(name) for name in names] == [number + 1 for number in counted]

@@ -16,6 +16,7 @@ from scrapy_rep.exceptions import ConfigurationError
 from scrapy_rep.observers.report.path import ReportPath
 from scrapy_rep.parser import RepRobotParser
 from scrapy_rep.rep.caching.freshness import Bounds
+from scrapy_rep.rep.decision import CrawlTerms
 from scrapy_rep.rep.dialects import GOOGLE, RFC9309, Access, WhenUnreachable
 from scrapy_rep.rep.directives.directives import HonouredDirectives
 from scrapy_rep.rep.parsing.lines import Field
@@ -27,7 +28,7 @@ from scrapy_rep.settings import (
     PageRuleMode,
     RepSettings,
     VisitTime,
-    obeys_robotstxt,
+    changed,
     tokens,
 )
 from scrapy_rep.stores.open import StoreSpec
@@ -141,6 +142,7 @@ ACCEPTED: list[tuple[str, Any, str, Any]] = [
     ("REP_MAX_FETCHES", "8", "max_fetches", 8),
     ("REP_HISTORY", 0, "history", 0),
     ("REP_MAX_WAITING", 1, "max_waiting", 1),
+    ("REP_MAX_WAITING", 1.0, "max_waiting", 1),
     ("REP_MIN_AGE", "1", "min_age", 1.0),
     ("REP_BACKOFF", False, "backoff", False),
     ("REP_BACKOFF", "on", "backoff", True),
@@ -300,6 +302,7 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("REP_MAX_FETCHES", 0, "accepted: an integer, at least 1"),
     ("REP_HISTORY", -1, "accepted: an integer, at least 0"),
     ("REP_MAX_WAITING", 0, "accepted: an integer, at least 1"),
+    ("REP_MAX_WAITING", 1.5, "accepted: an integer, at least 1"),
     ("REP_REPORT", 1, "accepted: the path of a file"),
     ("REP_REPORT", "s3://bucket/robots.html", "no URL"),
     ("REP_STORE", "postgres://a", "accepted: memory; sqlite"),
@@ -372,6 +375,23 @@ def test_bounds_are_those_of_the_settings() -> None:
     assert read(REP_UNREACHABLE_GRACE=6).bounds(started=5.0).grace == 6
 
 
+@pytest.mark.parametrize(("visit_time", "until_open"), [("wait", True), ("refuse", False)])
+def test_what_decisions_depend_on(visit_time: str, until_open: bool) -> None:
+    settings = read(REP_DIALECT="google", REP_MAX_WAIT=7, REP_VISIT_TIME=visit_time)
+    assert settings.terms == CrawlTerms(GOOGLE, 7.0, until_open)
+
+
+def test_without_a_limit_of_requests_that_of_fetches_holds() -> None:
+    assert read(CONCURRENT_REQUESTS=3, REP_MAX_FETCHES=7).concurrent_requests == 3
+    assert read(CONCURRENT_REQUESTS=0, REP_MAX_FETCHES=7).concurrent_requests == 7
+
+
+def test_what_is_changed_is_shown_without_secrets() -> None:
+    values = {"REP_FETCH_HEADERS": {"X-Key": "secret"}, "REP_MAX_AGE": 5, "REP_HISTORY": 5}
+    shown = changed(Settings(values, priority="project"))
+    assert shown == {"REP_FETCH_HEADERS": "not shown, may be secret", "REP_MAX_AGE": "5"}
+
+
 @pytest.mark.parametrize(
     ("name", "hint"),
     [("REP_MAX_SISE", " Did you mean REP_MAX_SIZE?"), ("REP_" + "X" * 20, "")],
@@ -387,13 +407,6 @@ def test_an_unknown_setting_is_warned_about(
 def test_known_settings_are_not_warned_about(caplog: pytest.LogCaptureFixture) -> None:
     read(**DEFAULTS, REPORT=1)
     assert caplog.records == []
-
-
-@pytest.mark.parametrize(
-    ("value", "obeys"), [(True, True), ("1", True), (False, False), (0, False)]
-)
-def test_whether_the_crawl_obeys(value: object, obeys: bool) -> None:
-    assert obeys_robotstxt(Settings({"ROBOTSTXT_OBEY": value})) is obeys
 
 
 def test_a_feed_may_have_a_storage_of_the_project() -> None:

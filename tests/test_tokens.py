@@ -57,6 +57,7 @@ SENT = "FromRequest/1"
         (META, SENT, SPIDER, 0, ("FromMeta", "Second")),
         ({}, SENT, SPIDER, 0, ("FromSpider",)),
         ({}, SENT, SPIDERS_AGENT, 0, ("FromTokens", "Second")),
+        ({}, SENT, SPIDER | {"robots_agent_tokens": []}, 0, ("FromTokens", "Second")),
         ({}, SENT, SPIDERS_AGENT, 1, ("FromRobotsUserAgent",)),
         ({}, SENT, SPIDERS_AGENT, 2, ("FromRequest",)),
         ({}, None, SPIDERS_AGENT, 2, ("FromHeaders",)),

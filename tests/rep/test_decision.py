@@ -13,12 +13,14 @@ from tests.decision_cases import (
     AGENTS,
     CASES,
     DEFERRED,
+    HOUR,
     MAX_WAIT,
     NO_TRAINING,
     OPENS_LATER,
     RULES,
     SITE,
     Case,
+    asking_for,
     shown,
 )
 from tests.policy_examples import NOON
@@ -60,11 +62,21 @@ def test_a_deferring_policy_that_has_expired_is_fetched_again_at_once() -> None:
     assert held.until <= NOON
 
 
-def test_no_hold_is_longer_than_the_limit() -> None:
+@pytest.mark.parametrize("held_since", [None, NOON, NOON + HOUR])
+def test_no_hold_is_longer_than_the_limit(held_since: float | None) -> None:
+    """Also by a clock that was set back."""
     far = replace(DEFERRED, until=NOON + 10 * MAX_WAIT)
-    held = decide(far, RequestFacts(f"{SITE}/yes", AGENTS), CASES[0].terms, NOON)
+    facts = RequestFacts(f"{SITE}/yes", AGENTS, held_since)
+    held = decide(far, facts, CASES[0].terms, NOON)
     assert isinstance(held, Hold)
     assert held.until == NOON + MAX_WAIT
+
+
+def test_a_site_that_opens_at_the_last_moment() -> None:
+    opens = asking_for("Visit-time: 1000-1100")
+    case = Case(opens, "/yes", "hold 7200 s: visit-time", until_open=True)
+    assert MAX_WAIT == 7200
+    assert shown(case.decision) == case.expected
 
 
 def test_whether_robots_txt_itself_is_allowed_is_for_the_dialect_to_say() -> None:
