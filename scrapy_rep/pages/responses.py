@@ -83,8 +83,6 @@ class ResponseRules:
             extra={"spider": self._crawler.spider},
         )
 
-    # -- for the middleware -----------------------------------------------------------
-
     def process_response(self, request: Request, response: Response) -> Response:
         """Annotate *response*; raise :exc:`~scrapy_rep.RobotsForbidden` if it is reserved.
 
@@ -125,8 +123,6 @@ class ResponseRules:
         if self._refuses_all(rules):
             request.meta[_STOPPED] = rules
             raise StopDownload(fail=True)
-
-    # -- what is decided --------------------------------------------------------------
 
     def _rules(
         self,

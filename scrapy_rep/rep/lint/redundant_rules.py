@@ -77,8 +77,6 @@ def redundant_rules(group: Group, dialect: Dialect, alone: bool) -> Iterator[Red
     yield from _below_others(winners.values(), _lengths(rules) if alone and longest else None)
 
 
-# -- patterns --------------------------------------------------------------------
-
 _DOT_SEGMENT = re.compile(r"/\.\.?/")
 
 
@@ -108,9 +106,6 @@ def _rule(pattern: str, line: int, allow: bool, dialect: Dialect) -> _Rule:
     rank = (2 * len(pattern) + allow, -line) if longest else (0, -line)
     index_page = dialect.index_pages and allow and "/index.htm" in pattern
     return _Rule(_start(pattern, dialect), not plain, rank, pattern, line, allow, index_page)
-
-
-# -- one rule against others -------------------------------------------------------
 
 
 def _useless(rule: _Rule, winner: _Rule) -> RedundantRule:
