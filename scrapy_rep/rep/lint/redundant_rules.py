@@ -65,6 +65,8 @@ def redundant_rules(group: Group, dialect: Dialect, alone: bool) -> Iterator[Red
             yield line, "NEVER_MATCHES", 0
         elif pattern:
             rules.append(_rule(pattern, line, field is Field.ALLOW, dialect))
+    if len(rules) < 2:
+        return
     winners = {rule.paths: rule for rule in sorted(rules, key=_rank)}
     for rule in rules:
         winner = winners[rule.paths]
