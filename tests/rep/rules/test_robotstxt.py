@@ -193,8 +193,12 @@ def test_a_list_of_agents_in_order_of_preference_and_together(
 def test_the_union_names_all_lines_of_which_no_rule_matches() -> None:
     found = RobotsTxt.parse(UNION).union_verdict("/1", ["b", "x", "a", "a"])
     assert (found.reason, found.group) == (Reason.NO_RULE, (AgentLine("a", 4), AgentLine("b", 8)))
+    swapped = RobotsTxt.parse(b"User-agent: b\nDisallow: /a\n\nUser-agent: a\nDisallow: /b\n")
+    assert swapped.union_verdict("/", "ab").group == (AgentLine("b", 1), AgentLine("a", 4))
     assert RobotsTxt.parse(b"").union_verdict("/", ["a"]) == Verdict(True, Reason.NO_GROUP)
-    assert RobotsTxt.parse(UNION).union_verdict("page", ["a"]).reason is Reason.INVALID_URL
+    invalid = RobotsTxt.parse(UNION).union_verdict("page", ["a"])
+    assert invalid.reason is Reason.INVALID_URL
+    assert invalid.detail.startswith("'page' is neither an absolute URL nor a path")
 
 
 @pytest.mark.parametrize("dialect", [RFC9309, KOSTER1996, KOSTER1994], ids=lambda d: d.name)
