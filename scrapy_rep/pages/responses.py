@@ -144,6 +144,8 @@ class ResponseRules:
             found += meta_statements(tags, preferences(agents))
         if may_be_lifted:
             found = [each for each in found if not each.is_tdm]
+        if not found:
+            return self._evaluate((), 0.0)
         now = self._clock() if any(each.since is not None for each in found) else 0.0
         policies = (
             rule.policy if rule is not None else None,
