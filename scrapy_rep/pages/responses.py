@@ -83,8 +83,6 @@ class ResponseRules:
             extra={"spider": self._crawler.spider},
         )
 
-    # -- for the middleware -----------------------------------------------------------
-
     def process_response(self, request: Request, response: Response) -> Response:
         """Annotate *response*; raise :exc:`~scrapy_rep.RobotsForbidden` if it is reserved.
 
@@ -126,8 +124,6 @@ class ResponseRules:
             request.meta[_STOPPED] = rules
             raise StopDownload(fail=True)
 
-    # -- what is decided --------------------------------------------------------------
-
     def _rules(
         self,
         request: Request,
@@ -148,6 +144,8 @@ class ResponseRules:
             found += meta_statements(tags, preferences(agents))
         if may_be_lifted:
             found = [each for each in found if not each.is_tdm]
+        if not found:
+            return self._evaluate((), 0.0)
         now = self._clock() if any(each.since is not None for each in found) else 0.0
         policies = (
             rule.policy if rule is not None else None,

@@ -136,9 +136,6 @@ def _rule(number: int, location: str, pattern: str, value: dict[str, object]) ->
     return TdmRule(pattern, statement, tdm_policy(policy) if isinstance(policy, str) else None)
 
 
-# -- in a crawl ----------------------------------------------------------------------
-
-
 def asks_for_tdm_file(settings: RepSettings) -> bool:
     """Whether the crawl fetches tdmrep.json files."""
     if settings.page_rules is PageRuleMode.OFF:

@@ -186,9 +186,6 @@ def read_findings(body: bytes, dialect: Dialect, truncated: bool) -> list[Findin
     return sorted(findings, key=attrgetter("line"))
 
 
-# -- how a line is read ------------------------------------------------------------
-
-
 def _reading(number: int, line: bytes, read: Line | None, dialect: Dialect) -> Finding:
     if read is None:
         text = line.strip()
@@ -210,8 +207,6 @@ def _reading(number: int, line: bytes, read: Line | None, dialect: Dialect) -> F
         return Finding(number, kind, (read.key,))
     return Finding(number, FindingKind.OTHER_RECORD, (field,))
 
-
-# -- spelling and bytes ------------------------------------------------------------
 
 # Without tabs, which are white space.
 _CONTROL = re.compile(rb"[\x00-\x08\x0b-\x1f\x7f]")
@@ -263,9 +258,6 @@ def _is_utf8(text: bytes) -> bool:
     except UnicodeDecodeError:
         return False
     return True
-
-
-# -- groups and rules ----------------------------------------------------------------
 
 
 def _of_groups(
@@ -322,8 +314,6 @@ def _of_joints(groups: list[Group], numbered: list[tuple[int, Line]]) -> Iterato
             if index < len(others) and others[index] < below.line:
                 yield Finding(others[index], FindingKind.MERGED_GROUP, (*above, *below))
 
-
-# -- other records -----------------------------------------------------------------
 
 _KNOWN_FIELDS = OTHER_FIELDS - {Field.UNKNOWN}
 

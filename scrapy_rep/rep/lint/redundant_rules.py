@@ -65,6 +65,8 @@ def redundant_rules(group: Group, dialect: Dialect, alone: bool) -> Iterator[Red
             yield line, "NEVER_MATCHES", 0
         elif pattern:
             rules.append(_rule(pattern, line, field is Field.ALLOW, dialect))
+    if len(rules) < 2:
+        return
     winners = {rule.paths: rule for rule in sorted(rules, key=_rank)}
     for rule in rules:
         winner = winners[rule.paths]
@@ -76,8 +78,6 @@ def redundant_rules(group: Group, dialect: Dialect, alone: bool) -> Iterator[Red
     longest = dialect.precedence is Precedence.LONGEST
     yield from _below_others(winners.values(), _lengths(rules) if alone and longest else None)
 
-
-# -- patterns --------------------------------------------------------------------
 
 _DOT_SEGMENT = re.compile(r"/\.\.?/")
 
@@ -108,9 +108,6 @@ def _rule(pattern: str, line: int, allow: bool, dialect: Dialect) -> _Rule:
     rank = (2 * len(pattern) + allow, -line) if longest else (0, -line)
     index_page = dialect.index_pages and allow and "/index.htm" in pattern
     return _Rule(_start(pattern, dialect), not plain, rank, pattern, line, allow, index_page)
-
-
-# -- one rule against others -------------------------------------------------------
 
 
 def _useless(rule: _Rule, winner: _Rule) -> RedundantRule:

@@ -32,8 +32,6 @@ _T = TypeVar("_T")
 
 Answer = tuple[bool, int]  #: Allowed or not, and the deciding line.
 
-# -- the points on which rfc9309 and google differ --------------------------------
-
 
 def _same(text: str) -> str:
     return text
@@ -230,8 +228,6 @@ def _least(candidates: Sequence[_T], reached: Callable[[Collection[_T]], bool]) 
             chosen = fewer
     return tuple(chosen)
 
-
-# -- any two readings ---------------------------------------------------------------
 
 # The topics of those fields of a dialect that affect verdicts, in the order of trial.
 _ABOUT = {

@@ -11,7 +11,7 @@ from ..parsing.agents import AgentLine, Agents, preferences
 from ..parsing.groups import groups_among, read_groups
 from ..parsing.lines import Field, Record
 from ..parsing.urls import InvalidURL, canonical_patterns, path_to_match
-from .matching import MOST_PIECES, NO_RULE, Rule, searchable, specific, weight_of
+from .matching import MOST_PIECES, NO_RULE, Rule, specific, weight_of
 from .robotstxt import RobotsTxt
 from .verdict import Reason, Verdict
 
@@ -113,7 +113,6 @@ def _weighed(
     """The weight of each of *rules* alone, or :data:`_NOT_TRIED`, and its length, by line."""
     rules = sorted(rules, key=lambda rule: rule[0] not in about_us)
     patterns = canonical_patterns([value for _, _, value in rules], dialect)
-    text = searchable(path, dialect)
     longest = dialect.precedence is Precedence.LONGEST
     weighed, stars = dict[int, tuple[int, int]](), 0
     for (line, field, _), pattern in zip(rules, patterns, strict=True):
@@ -122,7 +121,7 @@ def _weighed(
         if starred and stars > _MOST_EXPLAINED:
             weight = _NOT_TRIED
         else:
-            weight = weight_of((line, pattern, field is Field.ALLOW), path, text, dialect)
+            weight = weight_of((line, pattern, field is Field.ALLOW), path, dialect)
         length = specific(weight) // 2 if longest else len(pattern)
         weighed[line] = weight, 0 if weight <= NO_RULE else length
     return weighed

@@ -150,7 +150,7 @@ class RuleSet:
             best = max(best, self._exact.get(path, NO_RULE))
         for gram, filed in self._few:
             if gram in path:
-                text = searchable(path, self._dialect)
+                text = _searchable(path, self._dialect)
                 best = _best_of(filed.wildcards, path, text, best)
         return self._best_among_many(path, best) if self._sizes else best
 
@@ -177,7 +177,7 @@ class RuleSet:
         }
         if sum([by_gram[gram].pieces for gram in grams]) > MOST_PIECES:
             return TOO_COSTLY
-        text = searchable(path, self._dialect)
+        text = _searchable(path, self._dialect)
         for gram in grams:
             best = _best_of(by_gram[gram].wildcards, path, text, best)
         return best
@@ -195,23 +195,22 @@ def refuses(path: str, patterns: list[str], allows: Sequence[bool], dialect: Dia
     wild: list[str] = []
     if dialect.wildcards and ("*" in together or "$" in together):
         wild = [pattern for pattern in refusing if "*" in pattern or pattern[-1] == "$"]
-    text = searchable(path, dialect)
     if not (
         may_be_too_costly
         or path.startswith(tuple(refusing))
-        or any(_matches(pattern, path, text, dialect) for pattern in wild)
+        or any(pattern_matches(pattern, path, dialect) for pattern in wild)
     ):
         return False
     return not RuleSet(range(len(patterns)), patterns, allows, dialect).decide(path) & 1
 
 
-def weight_of(rule: tuple[int, str, bool], path: str, text: str, dialect: Dialect) -> int:
+def weight_of(rule: tuple[int, str, bool], path: str, dialect: Dialect) -> int:
     """The weight of *rule* if it matches *path*, or :data:`NO_RULE`.
 
-    A rule is its line, its pattern, and whether it allows; *text* is :func:`searchable`.
+    A rule is its line, its pattern, and whether it allows.
     """
     weighted = _weighted([rule], dialect)
-    weights = (weight for each, weight in weighted if _matches(each, path, text, dialect))
+    weights = (weight for each, weight in weighted if pattern_matches(each, path, dialect))
     return max(weights, default=NO_RULE)
 
 
@@ -225,10 +224,6 @@ def pattern_matches(pattern: str, path: str, dialect: Dialect = RFC9309) -> bool
     >>> [pattern_matches("/a/*.pdf$", path) for path in ("/a/b/c.pdf", "/a/b.pdf?page=2")]
     [True, False]
     """
-    return _matches(pattern, path, searchable(path, dialect), dialect)
-
-
-def _matches(pattern: str, path: str, text: str, dialect: Dialect) -> bool:
     if not dialect.wildcards:
         return path.startswith(pattern)
     if "*" not in pattern:
@@ -236,7 +231,7 @@ def _matches(pattern: str, path: str, text: str, dialect: Dialect) -> bool:
     # Most paths do not have the start of the last piece.
     if pattern.rpartition("*")[2][:_GRAM].removesuffix("$") not in path:
         return False
-    return Wildcard.of(pattern, NO_RULE).matches(path, text)
+    return _Wildcard.of(pattern, NO_RULE).matches(path, _searchable(path, dialect))
 
 
 def _weighted(
@@ -272,14 +267,14 @@ _FILLING = "\xa0" * 30_000
 _MIXED_FILLING = "".join(map(chr, range(0x80, 0xC0))) * 469
 
 
-def searchable(path: str, dialect: Dialect) -> str:
+def _searchable(path: str, dialect: Dialect) -> str:
     """The text to search long pieces in: *path*, with a filling if it is long."""
     if len(path) < _LONG_PATH:
         return path
     return path + (_FILLING if dialect.path_form is PathForm.CANONICAL else _MIXED_FILLING)
 
 
-class Wildcard(NamedTuple):
+class _Wildcard(NamedTuple):
     """A pattern with ``*``."""
 
     weight: int
@@ -288,14 +283,14 @@ class Wildcard(NamedTuple):
     end: str  #: The text between the last ``*`` and ``$``; "" without ``$``.
 
     @classmethod
-    def of(cls, pattern: str, weight: int) -> Wildcard:
+    def of(cls, pattern: str, weight: int) -> _Wildcard:
         """Split *pattern*."""
         start, *pieces = pattern.split("*")
         end = pieces.pop()[:-1] if pattern[-1] == "$" else ""
         return cls(weight, start, [piece for piece in pieces if piece], end)
 
     def matches(self, path: str, text: str) -> bool:
-        """Whether it matches *path*; *text* is :func:`searchable`."""
+        """Whether it matches *path*; *text* is :func:`_searchable`."""
         _, start, pieces, end = self
         if not path.startswith(start):
             return False
@@ -309,7 +304,7 @@ class Wildcard(NamedTuple):
         return place + len(end) <= len(path) and path.endswith(end)
 
 
-def _best_of(wildcards: list[Wildcard], path: str, text: str, best: int) -> int:
+def _best_of(wildcards: list[_Wildcard], path: str, text: str, best: int) -> int:
     """The greatest of *best* and the weights of the *wildcards* that match *path*."""
     # They are sorted, the greatest weight first.
     for wildcard in wildcards:
@@ -325,16 +320,16 @@ class _Filed(NamedTuple):
     """The patterns of one gram, the greatest weight first, and the number of their pieces."""
 
     pieces: int
-    wildcards: list[Wildcard]
+    wildcards: list[_Wildcard]
 
 
 def _by_gram(patterns: dict[str, int]) -> dict[str, _Filed]:
     """Index *patterns* with ``*`` and their weights by the rarest gram of each."""
-    wildcards = [Wildcard.of(pattern, weight) for pattern, weight in patterns.items()]
+    wildcards = [_Wildcard.of(pattern, weight) for pattern, weight in patterns.items()]
     wildcards.sort(key=itemgetter(0), reverse=True)
     choices = [_grams(wildcard) for wildcard in wildcards]
     frequency = Counter([gram for choice in choices for gram in choice])
-    by_gram: dict[str, list[Wildcard]] = {}
+    by_gram: dict[str, list[_Wildcard]] = {}
     for wildcard, choice in zip(wildcards, choices, strict=True):
         rarest = min(choice, key=frequency.__getitem__)
         by_gram.setdefault(rarest, []).append(wildcard)
@@ -344,7 +339,7 @@ def _by_gram(patterns: dict[str, int]) -> dict[str, _Filed]:
     }
 
 
-def _grams(wildcard: Wildcard) -> list[str]:
+def _grams(wildcard: _Wildcard) -> list[str]:
     """The possible grams of *wildcard*: the last ones, or its longest piece."""
     pieces = (wildcard.start, *wildcard.pieces, wildcard.end)
     grams: list[str] = []

@@ -151,27 +151,22 @@ class RobotsTxt:
             return verdicts[0]
         path = self._path(url)
         weights = [self._about(agent).rules.decide(path) for agent in named]
-        if TOO_COSTLY in weights:
-            return verdicts[weights.index(TOO_COSTLY)]
-        if (best := max(weights)) != NO_RULE:
+        best = TOO_COSTLY if TOO_COSTLY in weights else max(weights)
+        if best != NO_RULE:
             return verdicts[weights.index(best)]
         lines = set(chain.from_iterable(map(self.lines_naming, named)))
         return Verdict(True, Reason.NO_RULE, group=tuple(sorted(lines, key=attrgetter("line"))))
 
     def crawl_delay(self, agents: Agents) -> float | None:
-        """The Crawl-delay for *agents* in seconds, or ``None``. Of several, the longest counts.
-
-        Not part of RFC 9309.
-        """
+        """The Crawl-delay for *agents* in seconds, if any; the longest one. Not in RFC 9309."""
         return max(self._values(agents, Field.CRAWL_DELAY, float), default=None)
 
     def request_rate(
         self, agents: Agents, minute_of_day: float | None = None
     ) -> RequestRate | None:
-        """The Request-rate for *agents*, or ``None``. Of several, the slowest counts.
+        """The Request-rate for *agents*, if any; the slowest one. Not in RFC 9309.
 
-        Not part of RFC 9309. With a *minute_of_day* (in UTC), rates for other times of the day
-        are ignored.
+        With a *minute_of_day* (in UTC), rates for other times of the day are ignored.
         """
         rates = [
             rate
@@ -181,7 +176,7 @@ class RobotsTxt:
         return max(rates, key=lambda rate: rate.delay, default=None)
 
     def visit_times(self, agents: Agents) -> tuple[TimeWindow, ...]:
-        """The times at which *agents* may visit; empty means any time. Not part of RFC 9309."""
+        """The times at which *agents* may visit; empty means any time. Not in RFC 9309."""
         return tuple(self._values(agents, Field.VISIT_TIME, TimeWindow))
 
     def records_for(
@@ -234,7 +229,6 @@ class RobotsTxt:
         return path == ROBOTS_TXT and self.dialect.robots_txt_allowed
 
     def _path(self, url: str | bytes) -> str:
-        """See :func:`path_to_match`."""
         if isinstance(url, str):
             if not url.startswith(self._sites):
                 site = site_of(url)
@@ -255,7 +249,6 @@ class RobotsTxt:
         return not refuses(path, patterns, allows, self.dialect)
 
     def _about(self, agents: Agents) -> _Ours:
-        """What applies to *agents*."""
         ours = self._ours.get(_key(agents))
         return ours or self.keep(
             agents, *groups_about(self.body, self.dialect, preferences(agents))
@@ -277,7 +270,6 @@ class RobotsTxt:
         return ours
 
     def _rule(self, line: int) -> Rule:
-        """The rule at *line*."""
         rule = self._rules.get(line)
         if rule is None:
             self._lines = self._lines or Lines(self.body, self.dialect)

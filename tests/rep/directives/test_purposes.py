@@ -223,6 +223,7 @@ def test_a_term_is_about_all_purposes_that_it_includes(
     [
         ([], "/", []),
         (["Content-Signal: search=yes, ai-train=no"], "/", [("search", 2), ("ai-train", -2)]),
+        (["Content-Signal: search=no, ai-train=yes"], "/", [("search", -2), ("ai-train", 2)]),
         # The longest path decides, for each kind of record by itself.
         (
             ["Content-Signal: ai-train=no", "Content-Signal: /a ai-train=yes"],
