@@ -14,7 +14,6 @@ import threading
 import time
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
-from functools import partial
 from typing import NamedTuple
 
 # On Linux, every address of 127.0.0.0/8 is this machine. Elsewhere only 127.0.0.1 is, and
@@ -93,6 +92,8 @@ class LoopbackServers:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._servers: list[asyncio.Server] = []
+        # asyncio has weak references only: one whose client has gone would be destroyed.
+        self._connections: set[asyncio.Task[None]] = set()
 
     def __enter__(self) -> LoopbackServers:
         self._thread.start()
@@ -115,17 +116,24 @@ class LoopbackServers:
                 raise
             listening = socket.create_server((_FALLBACK_ADDRESS, port))
         site = Site("https" if tls else "http", *listening.getsockname())
-        starting = asyncio.start_server(partial(_converse, site, answer), sock=listening, ssl=tls)
+
+        async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            task = asyncio.current_task()
+            assert task is not None
+            self._connections.add(task)
+            task.add_done_callback(self._connections.discard)
+            await _converse(site, answer, reader, writer)
+
+        starting = asyncio.start_server(connected, sock=listening, ssl=tls)
         self._servers.append(asyncio.run_coroutine_threadsafe(starting, self._loop).result())
         return site
 
     async def _close(self) -> None:
         for server in self._servers:
             server.close()
-        connections = asyncio.all_tasks() - {asyncio.current_task()}
-        for connection in connections:
+        for connection in self._connections:
             connection.cancel()
-        await asyncio.gather(*connections, return_exceptions=True)
+        await asyncio.gather(*self._connections, return_exceptions=True)
 
 
 async def _converse(

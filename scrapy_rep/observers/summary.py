@@ -9,6 +9,7 @@ import logging
 from collections import Counter, OrderedDict
 from collections.abc import Iterator, Sequence
 from operator import itemgetter
+from typing import Any
 
 from scrapy import Request, signals
 from scrapy.crawler import Crawler
@@ -162,12 +163,7 @@ class Summary(Observer):
             text, times = refusals.most_frequent
             by = f": {text}" if times == refusals.count else f", {times:,} of them by {text}"
             yield f"{refusals.count:>8,}  {printable(str(origin))}{by}"
-        slowest = stats.get_value("robotstxt/slowest_sites", [])
-        if slowest:
-            yield "slowest sites, by the time that requests waited or were under way there:"
-        for site in slowest:
-            why = f", {site['why']}" if site["why"] else ""
-            yield f"{site['seconds']:>8,.0f} s  {site['site']}: {site['requests']:,} requests{why}"
+        yield from _slowest_sites(stats.get_value("robotstxt/slowest_sites", []))
         if self._failures:
             yield "failed fetches of robots.txt:"
         for cause, times in self._failures.most_common():
@@ -176,6 +172,14 @@ class Summary(Observer):
             yield "slowest fetches of robots.txt:"
         for seconds, url in self._slowest:
             yield f"{seconds:>8.1f} s  {url}"
+
+
+def _slowest_sites(sites: list[dict[str, Any]]) -> Iterator[str]:
+    if sites:
+        yield "slowest sites, by the time that requests waited or were under way there:"
+    for site in sites:
+        why = f", {site['why']}" if site["why"] else ""
+        yield f"{site['seconds']:>8,.0f} s  {site['site']}: {site['requests']:,} requests{why}"
 
 
 def _counted(counts: Counter[Access] | Counter[Reason]) -> str:

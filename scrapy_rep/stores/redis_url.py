@@ -105,29 +105,29 @@ def parse_url(value: str) -> RedisUrl:
     options = dict(parse_qsl(query, keep_blank_values=True))
     prefix = _prefix(options.pop("prefix", DEFAULT_PREFIX))
     timeout = _seconds(options.pop("socket_timeout", str(DEFAULT_TIMEOUT)))
-    hosts: tuple[tuple[str, int], ...] = ()
-    host, service, db = shown, "", path
-    if whole_scheme == "unix":
-        if host or not path:
-            raise ValueError("the path of the socket is missing: unix:///path")
-    elif scheme not in ("redis", "rediss") or kind not in _PORTS:
-        raise ValueError("its scheme is not known")
-    else:
-        hosts = tuple(_host(each, _PORTS[kind]) for each in host.split(","))
-        service, db = _service_and_db(kind, path)
+    hosts, service, db = _place(whole_scheme, shown, path)
+    host = shown
     if kind:
         host, shown = "", ",".join(map(_address, hosts))
     query = urlencode({name: options[name] for name in options if name not in _OURS})
-    parsed = RedisUrl(
-        f"{scheme}://{credentials}{at}{host}/{db}?{query}",
-        f"{whole_scheme}://{shown}/{path}".rstrip("/"),
-        prefix,
-        timeout,
-        hosts if kind else (),
-        service,
-    )
+    url = f"{scheme}://{credentials}{at}{host}/{db}?{query}"
+    name = f"{whole_scheme}://{shown}/{path}".rstrip("/")
+    parsed = RedisUrl(url, name, prefix, timeout, hosts if kind else (), service)
     _check_options(parsed)
     return parsed
+
+
+def _place(scheme: str, netloc: str, path: str) -> tuple[tuple[tuple[str, int], ...], str, str]:
+    """The hosts and their ports, the name of Sentinel's service, and the database or socket."""
+    if scheme == "unix":
+        if netloc or not path:
+            raise ValueError("the path of the socket is missing: unix:///path")
+        return (), "", path
+    base, _, kind = scheme.partition("+")
+    if base not in ("redis", "rediss") or kind not in _PORTS:
+        raise ValueError("its scheme is not known")
+    hosts = tuple(_host(each, _PORTS[kind]) for each in netloc.split(","))
+    return hosts, *_service_and_db(kind, path)
 
 
 def _prefix(text: str) -> str:
