@@ -1,4 +1,4 @@
-"""Imports point one way."""
+"""Imports point one way, and functions are short."""
 
 from __future__ import annotations
 
@@ -44,6 +44,17 @@ def test_modules_are_found() -> None:
     assert {"lines.py", "urls.py", "robotstxt.py"} <= {path.name for path in REP}
     assert PACKAGE / "middleware.py" in NOT_CLI
     assert len(NOT_CLI) < len(MODULES)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=_id)
+def test_functions_are_short_enough_to_see_whole(path: Path) -> None:
+    functions = [
+        node
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    lines = {node.name: (node.end_lineno or 0) + 1 - node.lineno for node in functions}
+    assert {name: number for name, number in lines.items() if number > 40} == {}
 
 
 def test_relative_imports_are_resolved() -> None:
