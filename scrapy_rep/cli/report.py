@@ -128,7 +128,7 @@ def _report(state: OriginState, file: FetchResult | None, notes: tuple[str, ...]
         file=read_file(file, state.settings) if file else None,
         digest=digest(file) if file else "",
         outage=outage_report(state.entry),
-        standing=state.freshness,
+        freshness=state.freshness,
         events=events,
         event_count=len(events),
         notes=notes,

@@ -398,12 +398,12 @@ def test_charts_have_their_names_and_figures(open_page: Open) -> None:
 
 def test_of_a_store(open_page: Open) -> None:
     stored = origin_report(
-        APPLE, decisions=None, standing="stale", refused_urls=(), disagreement_count=0
+        APPLE, decisions=None, freshness="stale", refused_urls=(), disagreement_count=0
     )
     page = open_page(CrawlReport("Store robots.sqlite", NOON, (stored,)))
     opener(page, APPLE).click()
     expect(page.get_by_role("heading", name="robots.txt").last).to_be_visible()
     columns = page.locator("#origins > thead").get_by_role("columnheader")
     expect(columns).to_have_text(
-        ["origin", "access", "standing", "status", "lines", "errors", "warnings"]
+        ["origin", "access", "freshness", "status", "lines", "errors", "warnings"]
     )

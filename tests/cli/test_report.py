@@ -50,7 +50,7 @@ def test_the_store_of_the_project(filled: Path) -> None:
     assert done.stdout == f"robots.html: 6 origins, {size:,} bytes\n"
     assert (done.returncode, done.stderr) == (0, "")
     # By host; what only a crawl knows is left out.
-    assert [row["standing"] for row in page.rows.values()] == [
+    assert [row["freshness"] for row in page.rows.values()] == [
         "due",
         "fresh",
         "given up",
@@ -61,7 +61,7 @@ def test_the_store_of_the_project(filled: Path) -> None:
     assert page.rows["https://stale.example"] == {
         "origin": "https://stale.example",
         "access": "unknown",
-        "standing": "stale",
+        "freshness": "stale",
         "status": 200,
         "lines": 2,
         "errors": 0,
@@ -127,7 +127,7 @@ def test_in_a_terminal(filled: Path) -> None:
 def test_by_the_settings_of_the_project(filled: Path) -> None:
     assert report(filled, "-s", "REP_MAX_ORIGINS=2", "-s", "REP_MAX_AGE=600").returncode == 0
     page = read(filled / "robots.html")
-    assert [row["standing"] for row in page.rows.values()] == ["stale", "stale"]
+    assert [row["freshness"] for row in page.rows.values()] == ["stale", "stale"]
     assert "Only the first 2 of 6 origins (REP_MAX_ORIGINS)." in page.text
 
 

@@ -104,7 +104,7 @@ class OriginReport:
 
     *access* is the value of an :class:`~scrapy_rep.Access`, or :data:`UNKNOWN`.
     *details* are names and values of what else is known. *digest* is a hash of the robots.txt
-    whose rules apply, empty if there are none. *standing* is that of the cache entry, and
+    whose rules apply, empty if there are none. *freshness* is that of the cache entry, and
     *decisions* are ``None`` where nobody counted. *reasons* are sentences about why all URLs
     were refused. There may be more events, disagreements and refused URLs than are here.
     *notes* are sentences about what is not shown.
@@ -117,7 +117,7 @@ class OriginReport:
     file: FileReport | None = None
     digest: str = ""
     outage: OutageReport | None = None
-    standing: str | None = None
+    freshness: str | None = None
     decisions: Decisions | None = None
     reasons: tuple[str, ...] = ()
     refused_urls: tuple[RefusedURL, ...] = ()

@@ -183,7 +183,7 @@ def _cells(origin: OriginReport) -> dict[str, object]:
     return {
         "origin": origin.origin,
         "access": origin.access,
-        "standing": origin.standing,
+        "freshness": origin.freshness,
         "status": origin.status,
         "allowed": decisions and decisions.allowed,
         "refused": decisions and decisions.refused,
@@ -198,8 +198,8 @@ def _cells(origin: OriginReport) -> dict[str, object]:
 def _columns(report: CrawlReport) -> dict[str, str]:
     """The names of columns for which something is known, and what these are of."""
     columns = dict.fromkeys(("origin", "access"), "text")
-    if any(origin.standing for origin in report.origins):
-        columns["standing"] = "text"
+    if any(origin.freshness for origin in report.origins):
+        columns["freshness"] = "text"
     numbers = ["status"]
     if report.decisions is not None:
         numbers += ["allowed", "refused", "fetches"]

@@ -81,7 +81,7 @@ def test_a_crawl() -> None:
 def test_of_a_store_only_what_it_knows_is_shown() -> None:
     stored = origin_report(
         ONE,
-        standing="stale",
+        freshness="stale",
         access="unknown",
         file=read_file(FetchResult(ONE, 200, RULES), SETTINGS),
         decisions=None,
@@ -92,8 +92,8 @@ def test_of_a_store_only_what_it_knows_is_shown() -> None:
     page = page_of(
         CrawlReport(subject="Store /a.sqlite", made_at=NOON, origins=(stored,)),
     )
-    assert page.columns == ["origin", "access", "standing", "status", "lines", "errors", "warnings"]
-    assert page.rows[ONE]["standing"] == "stale"
+    assert page.columns == ["origin", "access", "freshness", "status", "lines", "errors", "warnings"]
+    assert page.rows[ONE]["freshness"] == "stale"
     for word in ("refused", "allowed", "by reason", "disagreements"):
         assert word not in page.text.lower()
 
