@@ -83,15 +83,15 @@ def _policy(number: int, chain: ParserChain) -> Policy:
     origin = Origin.of(f"https://www.host{number}.example/")
     result = FetchResult(origin.robots_url, 200, _BODY, detail="status 200")
     now = time.time()
-    copy = StoredResponse(result, now, now)
+    stored = StoredResponse(result, now, now)
     rules = chain.read(origin, result)
     return Policy(
         origin=origin,
         access=Access.SUCCESSFUL,
         dialect=RFC9309,
         rules=rules,
-        entry=CacheEntry(origin, copy),
-        copy=copy,
+        entry=CacheEntry(origin, stored),
+        stored=stored,
         until=now + 86400,
         robots=rules.robots,
     )

@@ -45,9 +45,11 @@ def asking_for(records: str) -> Policy:
 
 def answered(access: Access) -> Policy:
     """The policy of a site without rules, by the status of its robots.txt."""
-    copy = StoredResponse(FetchResult(ORIGIN.robots_url, 404), NOON, NOON)
+    stored = StoredResponse(FetchResult(ORIGIN.robots_url, 404), NOON, NOON)
     policy = with_rules(b"", SITE)
-    return replace(policy, access=access, rules=None, copy=copy, entry=CacheEntry(ORIGIN, copy))
+    return replace(
+        policy, access=access, rules=None, stored=stored, entry=CacheEntry(ORIGIN, stored)
+    )
 
 
 def when_unreachable(when: WhenUnreachable) -> Policy:

@@ -15,14 +15,14 @@ NOON = 1_800_000_000.0
 def with_rules(body: bytes, site: str = "https://example.com", *, cut: bool = False) -> Policy:
     """That of *site*, whose robots.txt is *body*."""
     origin = Origin.of(f"{site}/")
-    copy = StoredResponse(FetchResult(origin.robots_url, 200, body, cut=cut), NOON, NOON)
+    stored = StoredResponse(FetchResult(origin.robots_url, 200, body, cut=cut), NOON, NOON)
     return Policy(
         origin=origin,
         access=Access.SUCCESSFUL,
         dialect=RFC9309,
         rules=RobotsTxt.parse(body),
-        entry=CacheEntry(origin, copy),
-        copy=copy,
+        entry=CacheEntry(origin, stored),
+        stored=stored,
         until=NOON + 60,
     )
 
@@ -37,6 +37,6 @@ def unreachable(site: str = "https://example.com") -> Policy:
         dialect=RFC9309,
         rules=None,
         entry=CacheEntry(origin, outage=Outage(result, NOON, NOON, 1)),
-        copy=None,
+        stored=None,
         until=NOON + 60,
     )

@@ -214,14 +214,14 @@ def _rules(body: bytes) -> RobotsTxt:
 
 
 def _policy(robots: RobotsTxt) -> Policy:
-    copy = StoredResponse(FetchResult(_ORIGIN.robots_url, 200, robots.body), _NOW, _NOW)
+    stored = StoredResponse(FetchResult(_ORIGIN.robots_url, 200, robots.body), _NOW, _NOW)
     return Policy(
         origin=_ORIGIN,
         access=Access.SUCCESSFUL,
         dialect=RFC9309,
         rules=robots,
-        entry=CacheEntry(_ORIGIN, copy),
-        copy=copy,
+        entry=CacheEntry(_ORIGIN, stored),
+        stored=stored,
         until=_NOW + 60,
         robots=robots,
         directives=Directives.of(robots, _HEEDED),

@@ -52,12 +52,12 @@ def _known(
     last: float = _MINUTE,
 ) -> CacheEntry:
     """A copy of *age*, and an outage *since*, its last attempt *last* ago."""
-    copy = outage = None
+    stored = outage = None
     if status is not None:
-        copy = StoredResponse(FetchResult(_URL, status), _NOW - age, _NOW - age)
+        stored = StoredResponse(FetchResult(_URL, status), _NOW - age, _NOW - age)
     if since is not None:
         outage = Outage(_RESULTS["503"], _NOW - since, _NOW - last, attempts=20)
-    return CacheEntry(_ORIGIN, copy, outage)
+    return CacheEntry(_ORIGIN, stored, outage)
 
 
 _KNOWN: dict[str, CacheEntry | None] = {

@@ -155,15 +155,15 @@ def _not_cached(origin: Origin) -> int:
 
 def everything(state: OriginState) -> dict[str, Any]:
     """What ``show --json`` writes."""
-    copy, outage = state.entry.copy, state.entry.outage
+    stored, outage = state.entry.stored, state.entry.outage
     value = _summary(state) | {"meaning": state.meaning, "copy": None, "outage": None}
-    if copy is not None:
-        value["copy"] = _result(copy.result) | {
-            "fetched_at": iso(copy.fetched_at),
-            "confirmed_at": iso(copy.confirmed_at),
+    if stored is not None:
+        value["copy"] = _result(stored.result) | {
+            "fetched_at": iso(stored.fetched_at),
+            "confirmed_at": iso(stored.confirmed_at),
             "lifetime": state.lifetime,
-            "cut": copy.result.cut,
-            "body": copy.result.body.decode("utf-8", "backslashreplace"),
+            "cut": stored.result.cut,
+            "body": stored.result.body.decode("utf-8", "backslashreplace"),
         }
     if outage is not None and state.retry_at is not None:
         value["outage"] = _result(outage.result) | {
@@ -187,17 +187,17 @@ def _result(result: FetchResult) -> dict[str, Any]:
 
 
 def _fields(state: OriginState) -> Iterator[tuple[str, str]]:
-    copy, outage, now = state.entry.copy, state.entry.outage, state.now
+    stored, outage, now = state.entry.stored, state.entry.outage, state.now
     yield "freshness", state.freshness
     yield "for a crawl", state.meaning
     if state.left:
         yield "until", _moment(state.end, now)
-    if copy is not None:
-        yield "copy", printable(copy.result.url)
-        yield from _response(copy.result)
-        yield "  bytes", f"{state.size}{', cut: there was more' if copy.result.cut else ''}"
-        yield "  fetched", _moment(copy.fetched_at, now)
-        yield "  confirmed", _moment(copy.confirmed_at, now)
+    if stored is not None:
+        yield "copy", printable(stored.result.url)
+        yield from _response(stored.result)
+        yield "  bytes", f"{state.size}{', cut: there was more' if stored.result.cut else ''}"
+        yield "  fetched", _moment(stored.fetched_at, now)
+        yield "  confirmed", _moment(stored.confirmed_at, now)
         yield "  lifetime", "the crawl" if state.lifetime is None else span(state.lifetime)
     if outage is not None and state.retry_at is not None:
         yield "outage", printable(outage.result.url)
@@ -254,8 +254,8 @@ def _refresh(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
         scrapy_settings, lambda crawler: _fetch(origin, crawler), {}, "WARNING"
     )
     outcome = "unreachable"
-    if new.copy is not None and new.outage is None:
-        outcome = outcome_of(old.copy if old else None, new.copy)
+    if new.stored is not None and new.outage is None:
+        outcome = outcome_of(old.stored if old else None, new.stored)
     at = time.time()
     before = state_of(old, settings, at) if old else None
     now = state_of(new, settings, at)

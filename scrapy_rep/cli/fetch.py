@@ -114,7 +114,7 @@ async def _fetch(crawler: Crawler, origin: Origin) -> tuple[dict[str, Any], byte
 
 def _as_json(policy: Policy, state: OriginState, fetched: dict[str, Any]) -> dict[str, Any]:
     last = policy.entry.last
-    has_file = policy.access is Access.SUCCESSFUL and policy.copy is not None
+    has_file = policy.access is Access.SUCCESSFUL and policy.stored is not None
     return {
         "origin": str(policy.origin),
         "access": policy.access.value,

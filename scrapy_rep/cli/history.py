@@ -69,14 +69,20 @@ def _run(options: argparse.Namespace, settings: BaseSettings) -> int:
 
 
 def _row(version: Version, before: Version | None) -> dict[str, Any]:
-    copy, result = version.copy, version.copy.result
+    stored, result = version.stored, version.stored.result
     added = removed = changed = None
     if before is not None:
         added, removed = _line_counts(before, version)
         changed = _meaning(changes(before.robots, version.robots))
-        if before.copy.result.status != result.status:
-            changed = f"status {before.copy.result.status} before"
-    values = (version.number, copy.fetched_at, copy.confirmed_at, result.status, len(result.body))
+        if before.stored.result.status != result.status:
+            changed = f"status {before.stored.result.status} before"
+    values = (
+        version.number,
+        stored.fetched_at,
+        stored.confirmed_at,
+        result.status,
+        len(result.body),
+    )
     return dict(zip(_NAMES, (*values, added, removed, changed), strict=True))
 
 

@@ -111,11 +111,11 @@ async def read_report(store: Store, subject: str, settings: RepSettings) -> Craw
 
 def _file(state: OriginState) -> FetchResult | None:
     """The robots.txt that is stored, whether or not it may still be used."""
-    copy, settings = state.entry.copy, state.settings
-    if copy is None:
+    stored, settings = state.entry.stored, state.settings
+    if stored is None:
         return None
-    access = access_result(copy.result, settings.dialect, settings.status_overrides)
-    return copy.result if access is Access.SUCCESSFUL else None
+    access = access_result(stored.result, settings.dialect, settings.status_overrides)
+    return stored.result if access is Access.SUCCESSFUL else None
 
 
 def _report(state: OriginState, file: FetchResult | None, notes: tuple[str, ...]) -> OriginReport:
@@ -141,17 +141,17 @@ def _fields(state: OriginState) -> Iterator[tuple[str, str]]:
     yield "for a crawl", state.meaning
     if state.left:
         yield "for another", span(state.left)
-    copy = state.entry.copy
-    for name, value in copy.result.headers if copy else ():
+    stored = state.entry.stored
+    for name, value in stored.result.headers if stored else ():
         yield printable(name), printable(value)
 
 
 def _events(state: OriginState) -> Iterator[Event]:
-    copy, outage = state.entry.copy, state.entry.outage
-    if copy is not None:
-        yield Event(copy.fetched_at, printable(copy.result.detail))
-        if copy.confirmed_at > copy.fetched_at:
-            yield Event(copy.confirmed_at, "confirmed by the server")
+    stored, outage = state.entry.stored, state.entry.outage
+    if stored is not None:
+        yield Event(stored.fetched_at, printable(stored.result.detail))
+        if stored.confirmed_at > stored.fetched_at:
+            yield Event(stored.confirmed_at, "confirmed by the server")
     if outage is not None:
         yield Event(outage.since, "unreachable from then on", failed=True)
         if outage.attempts > 1:

@@ -215,7 +215,7 @@ class RobotsGetter:
             policy = await self._cache.revalidate(origin, request)
         else:
             policy = await maybe_deferred_to_future(self._cache.get(origin, request))
-        response = policy.copy or policy.entry.outage
+        response = policy.stored or policy.entry.outage
         assert response is not None
         return Robots(
             origin.robots_url,

@@ -120,13 +120,13 @@ class OriginState:
     @property
     def size(self) -> int | None:
         """Bytes of the body of the copy, if there is one."""
-        return len(self.entry.copy.result.body) if self.entry.copy else None
+        return len(self.entry.stored.result.body) if self.entry.stored else None
 
     def lines(self) -> list[str]:
         """The lines of the copy, as far as a crawl reads them, safe to print."""
-        if self.entry.copy is None:
+        if self.entry.stored is None:
             return []
-        body = within_limit(self.entry.copy.result.body, self.settings.max_size)
+        body = within_limit(self.entry.stored.result.body, self.settings.max_size)
         return [printable(line) for line in split_lines(body, self.settings.dialect)]
 
 
@@ -137,12 +137,12 @@ def state_of(entry: CacheEntry, settings: RepSettings, now: float) -> OriginStat
     def at(time: float) -> Evaluation:
         return evaluate(entry, settings.dialect, settings.status_overrides, bounds, time)
 
-    evaluation, copy = at(now), entry.copy
+    evaluation, stored = at(now), entry.stored
     end = evaluation.until
     if evaluation.access is not None and not evaluation.due:
         # Until then it is not even due; after that, it is used until the end.
         end = at(end).until
-    seconds = lifetime(copy, settings.dialect, bounds) if copy else math.inf
+    seconds = lifetime(stored, settings.dialect, bounds) if stored else math.inf
     return OriginState(
         entry,
         settings,
@@ -151,7 +151,7 @@ def state_of(entry: CacheEntry, settings: RepSettings, now: float) -> OriginStat
         access=evaluation.access.value if evaluation.access else None,
         meaning=_meaning(evaluation, settings),
         end=end,
-        age=max(0.0, now - (copy.confirmed_at if copy else time_of(entry))),
+        age=max(0.0, now - (stored.confirmed_at if stored else time_of(entry))),
         lifetime=None if math.isinf(seconds) else seconds,
         retry_at=retry_at(entry.outage, bounds) if entry.outage else None,
     )
@@ -178,7 +178,7 @@ class Version(NamedTuple):
     """One version: *number* 1 is the newest. *robots* has no lines if there was no file."""
 
     number: int
-    copy: StoredResponse
+    stored: StoredResponse
     robots: RobotsTxt
 
 
@@ -190,4 +190,4 @@ def versions_in_store(session: Session, origin: Origin) -> list[Version]:
     """
     entry = use_store(session.settings, lambda store: store.read(origin))
     copies = copies_of(entry) if entry else []
-    return [Version(n, copy, session.parse(copy.result)) for n, copy in enumerate(copies, 1)]
+    return [Version(n, stored, session.parse(stored.result)) for n, stored in enumerate(copies, 1)]

@@ -87,13 +87,13 @@ def _headers(fields: list[list[str]]) -> Headers:
 
 def entry_fields(entry: CacheEntry) -> dict[str, Any]:
     """*entry* without its bodies and its origin."""
-    copy, outage = entry.copy, entry.outage
+    stored, outage = entry.stored, entry.outage
     return {
-        "copy": copy
+        "copy": stored
         and {
-            "result": result_fields(copy.result),
-            "fetched_at": copy.fetched_at,
-            "confirmed_at": copy.confirmed_at,
+            "result": result_fields(stored.result),
+            "fetched_at": stored.fetched_at,
+            "confirmed_at": stored.confirmed_at,
         },
         "outage": outage
         and {
@@ -107,12 +107,12 @@ def entry_fields(entry: CacheEntry) -> dict[str, Any]:
 
 def read_entry(origin: Origin, fields: Mapping[str, Any], bodies: Bodies) -> CacheEntry:
     """The entry of *origin* of which :func:`entry_fields` made *fields*."""
-    copy, outage = fields["copy"], fields["outage"]
+    stored, outage = fields["copy"], fields["outage"]
     return CacheEntry(
         origin,
-        copy
+        stored
         and StoredResponse(
-            read_result(copy["result"], bodies), copy["fetched_at"], copy["confirmed_at"]
+            read_result(stored["result"], bodies), stored["fetched_at"], stored["confirmed_at"]
         ),
         outage
         and Outage(
@@ -152,13 +152,13 @@ def overrides_of(
 ) -> list[str]:
     """The settings by which *policy* is another one than the standard says."""
     found = []
-    last = policy.copy.result if policy.copy is not None else policy.entry.last
+    last = policy.stored.result if policy.stored is not None else policy.entry.last
     if last.failure is None and last.status in status_overrides:
         found.append("REP_STATUS_OVERRIDES")
     is_unreachable = policy.access is Access.UNREACHABLE
     if is_unreachable and policy.when_unreachable is WhenUnreachable.ALLOW:
         found.append("REP_UNREACHABLE")
-    is_file = policy.access is Access.SUCCESSFUL and policy.copy is not None
+    is_file = policy.access is Access.SUCCESSFUL and policy.stored is not None
     if is_file and (last.cut or len(last.body) > max_size):
         found.append("REP_MAX_SIZE")
     return found

@@ -67,8 +67,8 @@ class LoggedCrawl:
     def policy(self, entry: CacheEntry, evaluation: Evaluation) -> Policy:
         """The policy that *entry* leads to by *evaluation*, which needs no fetch."""
         rules = None
-        if evaluation.access is Access.SUCCESSFUL and evaluation.copy is not None:
-            rules = self._chain.read(entry.origin, evaluation.copy.result)
+        if evaluation.access is Access.SUCCESSFUL and evaluation.stored is not None:
+            rules = self._chain.read(entry.origin, evaluation.stored.result)
         policy = policy_by(entry, evaluation, rules, self.settings, self._chain.spellings)
         assert policy is not None
         return policy

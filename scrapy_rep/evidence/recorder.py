@@ -248,9 +248,9 @@ class EvidenceRecorder(Observer):
 
     def _archive_stored(self, entry: CacheEntry, now: float) -> Region | None:
         """Archive the file in *entry*, which came from the store, unless it is there."""
-        if self._archive is None or self._warc is None or entry.copy is None:
+        if self._archive is None or self._warc is None or entry.stored is None:
             return None
-        result = entry.copy.result
+        result = entry.stored.result
         if not result.body or not self._is_archived_now(lines.digest_of_body(result.body)):
             return None
         return self._archive.append(self._warc.resource(result.url, result.body, now))
@@ -321,12 +321,12 @@ class EvidenceRecorder(Observer):
         return known
 
     def _rest_of(self, policy: Policy, digest: str | None) -> str:
-        is_file = policy.access is Access.SUCCESSFUL and policy.copy is not None
+        is_file = policy.access is Access.SUCCESSFUL and policy.stored is not None
         fields = {
             "origin": str(policy.origin),
             "fetched_at": policy.fetched_at,
-            "sha256": lines.digest_of_body(policy.copy.result.body)
-            if is_file and policy.copy is not None
+            "sha256": lines.digest_of_body(policy.stored.result.body)
+            if is_file and policy.stored is not None
             else None,
             "rests_on": digest,
             "overrides": lines.overrides_of(
@@ -337,8 +337,8 @@ class EvidenceRecorder(Observer):
 
 
 def _size(known: _Known) -> int:
-    copy = known.entry.copy
-    return 0 if copy is None else len(copy.result.body)
+    stored = known.entry.stored
+    return 0 if stored is None else len(stored.result.body)
 
 
 def _warc_writer() -> WarcWriter:

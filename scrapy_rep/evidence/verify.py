@@ -275,8 +275,10 @@ class Verifier:
             raise NotAsClaimed("its URL has no robots.txt")
         policy = self._policy(fields, origin, crawl)
         _compare("its settings that override", crawl.overrides(policy), fields["overrides"])
-        is_file = policy.access is Access.SUCCESSFUL and policy.copy is not None
-        digest = lines.digest_of_body(policy.copy.result.body) if is_file and policy.copy else None
+        is_file = policy.access is Access.SUCCESSFUL and policy.stored is not None
+        digest = (
+            lines.digest_of_body(policy.stored.result.body) if is_file and policy.stored else None
+        )
         _compare("the SHA-256 of its robots.txt", digest, fields["sha256"])
         _compare("the time of its copy", policy.fetched_at, fields["fetched_at"])
         verdict = _recomputed(policy, facts, crawl, fields["time"])

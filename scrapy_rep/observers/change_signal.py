@@ -20,8 +20,8 @@ class ChangeSignal(Observer):
 
     def on_fetch(self, fetched: Fetched) -> None:
         """Send the signal if there is another file now."""
-        old = fetched.known.copy if fetched.known else None
-        new = fetched.entry.copy
+        old = fetched.known.stored if fetched.known else None
+        new = fetched.entry.stored
         if old is not None and new is not None and new.differs_from(old):
             self._crawler.signals.send_catch_log(
                 robots_changed,
@@ -30,7 +30,7 @@ class ChangeSignal(Observer):
                 origin=fetched.entry.origin,
             )
 
-    def _file(self, copy: StoredResponse) -> RobotsTxt | None:
-        limit = copy.result.size_to_read(self._settings.max_size)
-        body, dialect = copy.result.body, self._settings.dialect
-        return RobotsTxt.parse(body, dialect, max_size=limit) if copy.is_file else None
+    def _file(self, stored: StoredResponse) -> RobotsTxt | None:
+        limit = stored.result.size_to_read(self._settings.max_size)
+        body, dialect = stored.result.body, self._settings.dialect
+        return RobotsTxt.parse(body, dialect, max_size=limit) if stored.is_file else None

@@ -52,7 +52,7 @@ class PolicyLog:
         """
         entry, was_outage = policy.entry, before is not None and before.outage is not None
         was_confirmed = (
-            entry.outage is None and entry.copy is not None and entry.copy.result is not result
+            entry.outage is None and entry.stored is not None and entry.stored.result is not result
         )
         what = "confirmed_count" if was_confirmed else f"access_count/{access.value}"
         self._count(what, policy.origin)
@@ -75,7 +75,7 @@ class PolicyLog:
         """The consequence of an outage for the pages of the origin."""
         if policy.access is Access.UNREACHABLE:
             return _REFUSED[self._settings.when_unreachable]
-        return _GIVEN_UP if policy.copy is None else _COPY_IN_USE
+        return _GIVEN_UP if policy.stored is None else _COPY_IN_USE
 
     def on_stored(self, policy: Policy) -> None:
         """Called when *policy* came from the store, without a fetch."""

@@ -96,10 +96,10 @@ class ShadowParsers(Observer):
         self, request: Request, policy: Policy | None, agents: Sequence[str], verdict: Verdict
     ) -> None:
         """Compare the decision with all parsers, if the content of the robots.txt decided."""
-        if policy is None or policy.copy is None or verdict.reason not in _BY_FILE:
+        if policy is None or policy.stored is None or verdict.reason not in _BY_FILE:
             return
         is_sampled = in_sample(request.url, self._settings.compare_sample)
-        all_read = self._file(policy.origin, policy.copy.result).read if is_sampled else ()
+        all_read = self._file(policy.origin, policy.stored.result).read if is_sampled else ()
         url = verdict.sent_as or request.url
         for name, read in zip_longest(self._parsers, all_read, fillvalue="skipped"):
             if isinstance(read, str):
@@ -192,8 +192,8 @@ class ShadowParsers(Observer):
     def _class_of(self, difference: Difference) -> str | None:
         """The known point of the standard on which the parsers differ, if there is one."""
         decisive, policy = difference.decisive, difference.policy
-        assert policy.copy is not None
-        body = body_to_read(policy.copy.result, self._settings.max_size)
+        assert policy.stored is not None
+        body = body_to_read(policy.stored.result, self._settings.max_size)
         if cost_of(body) > _MOST_TO_CLASSIFY:
             return None
         theirs = not decisive.allowed

@@ -176,7 +176,7 @@ class RobotsTxtFetcher:
                 meta.pop(key, None)
         # Compression saves nothing on files of this size, and can be a bomb.
         headers: dict[str, Any] = {"Accept-Encoding": "identity"}
-        if known is not None and known.copy is not None and known.copy.result.url == url:
+        if known is not None and known.stored is not None and known.stored.result.url == url:
             # Not for redirects. As bytes, because Scrapy would encode text as UTF-8.
             headers |= {name: value.encode("latin-1") for name, value in validators(known)}
         if user_agent := asking.headers.get("User-Agent"):

@@ -57,7 +57,7 @@ def bytes_of(policy: Policy) -> int:
     entry = policy.entry
     taken = _POLICY + sum(map(len, entry.earlier))
     per_byte = 1 if policy.rules is None else _PARSED
-    for known, factor in ((entry.copy, per_byte), (entry.outage, 1)):
+    for known, factor in ((entry.stored, per_byte), (entry.outage, 1)):
         if known is not None:
             result = known.result
             taken += factor * len(result.body) + len(result.url) + len(result.detail)

@@ -45,8 +45,8 @@ class PolicyReader:
         """The policy by *entry* at the time *now*; ``None`` if a fetch is necessary first."""
         evaluation = self._evaluate(entry, now)
         rules: Rules | None = None
-        if entry and evaluation.copy and evaluation.access is Access.SUCCESSFUL:
-            rules = await self._rules(entry.origin, evaluation.copy.result, asking)
+        if entry and evaluation.stored and evaluation.access is Access.SUCCESSFUL:
+            rules = await self._rules(entry.origin, evaluation.stored.result, asking)
         return self._policy(entry, evaluation, rules)
 
     def renewed(self, policy: Policy) -> Policy | None:
@@ -60,7 +60,7 @@ class PolicyReader:
         entry = CacheEntry(origin, outage=Outage(failed, since=now, last_at=now, attempts=1))
         until = now + self.settings.retry_delay
         dialect = self.settings.dialect
-        return Policy(origin, Access.UNREACHABLE, dialect, None, entry, copy=None, until=until)
+        return Policy(origin, Access.UNREACHABLE, dialect, None, entry, stored=None, until=until)
 
     def _evaluate(self, entry: CacheEntry | None, now: float | None = None) -> Evaluation:
         settings = self.settings
@@ -74,8 +74,8 @@ class PolicyReader:
 
     async def _rules(self, origin: Origin, result: FetchResult, asking: Request) -> Rules:
         before = self.memory.get(origin)
-        if before and before.rules and before.copy:
-            parsed = before.copy.result
+        if before and before.rules and before.stored:
+            parsed = before.stored.result
             if (parsed.body, parsed.cut) == (result.body, result.cut):
                 return before.rules
         if isinstance(origin, TdmOrigin):
@@ -110,7 +110,7 @@ def policy_by(
         settings.dialect,
         rules,
         entry,
-        evaluation.copy,
+        evaluation.stored,
         evaluation.until,
         evaluation.due,
         settings.when_unreachable,

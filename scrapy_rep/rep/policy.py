@@ -32,8 +32,8 @@ class Policy:
     """The policy of *origin*, valid until the time *until*, in seconds since the epoch.
 
     If *access* is successful, *rules* is set, and *robots* is the file as this package reads it.
-    *directives* contains the directives that the crawl honours, if the file has any. *copy* is the
-    stored response in *entry* that is in use, if any. *due* says that it is time to fetch again.
+    *directives* contains the directives that the crawl honours, if the file has any. *stored* is
+    the response in *entry* that is in use, if any. *due* says that it is time to fetch again.
     """
 
     origin: Origin
@@ -41,7 +41,7 @@ class Policy:
     dialect: Dialect
     rules: Rules | None
     entry: CacheEntry
-    copy: StoredResponse | None
+    stored: StoredResponse | None
     until: float
     due: bool = False
     when_unreachable: WhenUnreachable = WhenUnreachable.DISALLOW
@@ -68,8 +68,8 @@ class Policy:
     @property
     def fetched_at(self) -> float:
         """When the response in use was fetched or confirmed; without one, the last attempt."""
-        if self.copy is not None:
-            return self.copy.confirmed_at
+        if self.stored is not None:
+            return self.stored.confirmed_at
         return self.entry.outage.last_at if self.entry.outage else 0.0
 
     @property
@@ -97,7 +97,7 @@ class Policy:
 
     @property
     def _last(self) -> FetchResult:
-        known = self.copy or self.entry.outage
+        known = self.stored or self.entry.outage
         assert known is not None
         return known.result
 

@@ -171,7 +171,7 @@ def origin_of(key: str) -> Origin | None:
 
 def time_of(entry: CacheEntry) -> float:
     """When there was news last: an answer, its confirmation, or another failure."""
-    confirmed_at = entry.copy.confirmed_at if entry.copy else 0.0
+    confirmed_at = entry.stored.confirmed_at if entry.stored else 0.0
     return max(confirmed_at, entry.outage.last_at if entry.outage else 0.0)
 
 
@@ -194,12 +194,12 @@ def encode(entry: CacheEntry) -> bytes:
 
     Raises :exc:`ValueError` for an entry that is too large to be kept.
     """
-    copy, outage = entry.copy, entry.outage
+    stored, outage = entry.stored, entry.outage
     head: list[Any] = [key_of(entry.origin), None, None]
     bodies = b""
-    if copy is not None:
-        head[1] = [*_fields(copy.result), copy.fetched_at, copy.confirmed_at]
-        bodies = copy.result.body
+    if stored is not None:
+        head[1] = [*_fields(stored.result), stored.fetched_at, stored.confirmed_at]
+        bodies = stored.result.body
     if outage is not None:
         head[2] = [*_fields(outage.result), outage.since, outage.last_at, outage.attempts]
         bodies += outage.result.body
@@ -232,12 +232,12 @@ def decode(origin: Origin, value: object) -> CacheEntry:
     try:
         line, newline, bodies = _decompressed(value).partition(b"\n")
         _check(bool(newline) and len(line) <= _MAX_HEAD, "no head")
-        about, copy, outage, *more = json.loads(line)
+        about, stored, outage, *more = json.loads(line)
         _check(about == key_of(origin), "about another origin")
-        _check(copy is not None or outage is not None, "no entry")
+        _check(stored is not None or outage is not None, "no entry")
         rest = io.BytesIO(bodies)
         known = (
-            None if copy is None else _copy(copy, rest),
+            None if stored is None else _copy(stored, rest),
             None if outage is None else _outage(outage, rest),
         )
         # Most entries have no earlier copies.

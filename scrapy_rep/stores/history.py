@@ -24,7 +24,7 @@ def remember(known: CacheEntry | None, entry: CacheEntry, most: int) -> CacheEnt
     if has_changed(known, entry):
         with suppress(ValueError):
             # Where it is too large, it is not kept.
-            earlier = (encode(CacheEntry(known.origin, known.copy)), *earlier)
+            earlier = (encode(CacheEntry(known.origin, known.stored)), *earlier)
     kept = earlier[:most]
     while sum(map(len, kept)) > MAX_EARLIER:
         kept = kept[:-1]
@@ -33,19 +33,19 @@ def remember(known: CacheEntry | None, entry: CacheEntry, most: int) -> CacheEnt
 
 def has_changed(known: CacheEntry | None, entry: CacheEntry) -> bool:
     """Whether *entry* has another file than *known*, where both have an answer."""
-    if known is None or known.copy is None or entry.copy is None:
+    if known is None or known.stored is None or entry.stored is None:
         return False
-    return entry.copy.differs_from(known.copy)
+    return entry.stored.differs_from(known.stored)
 
 
 def copies_of(entry: CacheEntry) -> list[StoredResponse]:
     """All versions in *entry*, the newest first, as far as they can be read."""
-    copies = [] if entry.copy is None else [entry.copy]
+    copies = [] if entry.stored is None else [entry.stored]
     for value in entry.earlier:
         try:
-            copy = decode(entry.origin, value).copy
+            stored = decode(entry.origin, value).stored
         except UnreadableValue:
             continue
-        if copy is not None:
-            copies.append(copy)
+        if stored is not None:
+            copies.append(stored)
     return copies

@@ -274,10 +274,10 @@ class RedisStore(Store):
 
 def _shifted(entry: CacheEntry, seconds: float) -> CacheEntry:
     """*entry* by a clock that is so many *seconds* ahead."""
-    copy, outage = entry.copy, entry.outage
-    if copy is not None:
-        fetched_at, confirmed_at = copy.fetched_at + seconds, copy.confirmed_at + seconds
-        copy = replace(copy, fetched_at=fetched_at, confirmed_at=confirmed_at)
+    stored, outage = entry.stored, entry.outage
+    if stored is not None:
+        fetched_at, confirmed_at = stored.fetched_at + seconds, stored.confirmed_at + seconds
+        stored = replace(stored, fetched_at=fetched_at, confirmed_at=confirmed_at)
     if outage is not None:
         outage = replace(outage, since=outage.since + seconds, last_at=outage.last_at + seconds)
-    return replace(entry, copy=copy, outage=outage)
+    return replace(entry, stored=stored, outage=outage)

@@ -32,7 +32,7 @@ def copied(
 
 def failing(entry: CacheEntry, since: float, last_at: float, attempts: int) -> CacheEntry:
     failed = FetchResult(entry.origin.robots_url, 503, detail="status 503")
-    return CacheEntry(entry.origin, entry.copy, Outage(failed, since, last_at, attempts))
+    return CacheEntry(entry.origin, entry.stored, Outage(failed, since, last_at, attempts))
 
 
 def examples(now: float) -> dict[str, CacheEntry]:

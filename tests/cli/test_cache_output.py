@@ -23,9 +23,9 @@ URL = "https://a.example"
 
 
 def response(body: bytes = RULES, status: int = 200, confirmed_at: float = NOON) -> StoredResponse:
-    copy = copied(URL, NOON, body, status).copy
-    assert copy is not None
-    return replace(copy, confirmed_at=confirmed_at)
+    stored = copied(URL, NOON, body, status).stored
+    assert stored is not None
+    return replace(stored, confirmed_at=confirmed_at)
 
 
 @pytest.mark.parametrize(
@@ -64,8 +64,8 @@ def test_a_file_of_just_the_size_that_is_read(max_size: int, is_cut: bool) -> No
 
 def entry_confirmed_after_an_outage() -> CacheEntry:
     known = failing(copied(URL, NOON - 3 * HOUR), NOON - 2 * HOUR, NOON, 2)
-    assert known.copy is not None
-    return replace(known, copy=replace(known.copy, confirmed_at=NOON - HOUR))
+    assert known.stored is not None
+    return replace(known, stored=replace(known.stored, confirmed_at=NOON - HOUR))
 
 
 def read(*entries: CacheEntry) -> CrawlReport:
@@ -91,8 +91,8 @@ def test_events_are_in_the_order_of_time() -> None:
 
 def test_files_fill_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
     one, two = copied(URL, NOON), copied("https://b.example", NOON)
-    assert one.copy is not None
-    monkeypatch.setattr(report, "ROOM", 2 * takes(one.copy.result) - 1)
+    assert one.stored is not None
+    monkeypatch.setattr(report, "ROOM", 2 * takes(one.stored.result) - 1)
     first, second = read(one, two).origins
     assert (first.file is not None, first.notes) == (True, ())
     assert (second.file, second.notes) == (None, (NO_ROOM,))

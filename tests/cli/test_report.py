@@ -137,8 +137,8 @@ def test_a_copy_that_is_confirmed_and_an_outage_that_has_just_begun(tmp_path: Pa
 
     now = time.time()
     entry = copied("https://a.example", now - 7200)
-    assert entry.copy is not None
-    entry = replace(entry, copy=replace(entry.copy, confirmed_at=now - 60))
+    assert entry.stored is not None
+    entry = replace(entry, stored=replace(entry.stored, confirmed_at=now - 60))
     fill(
         tmp_path / DEFAULT,
         failing(entry, now, now, 1),

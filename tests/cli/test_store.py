@@ -66,7 +66,7 @@ def test_only_a_copy_has_a_lifetime() -> None:
 
 def test_the_age_is_since_the_copy_was_confirmed() -> None:
     entry = copied("https://a.example", NOON - HOUR)
-    assert entry.copy is not None
-    confirmed = replace(entry, copy=replace(entry.copy, confirmed_at=NOON - 60))
+    assert entry.stored is not None
+    confirmed = replace(entry, stored=replace(entry.stored, confirmed_at=NOON - 60))
     assert state(confirmed).age == 60
     assert state(examples(NOON)["refused"]).age == 0

@@ -82,9 +82,9 @@ def test_a_group_of_thousands_of_names_does_not_fill_the_line() -> None:
 
 
 def answered(status: int, access: Access) -> Policy:
-    copy = StoredResponse(FetchResult(ORIGIN.robots_url, status), NOON, NOON)
-    entry = CacheEntry(ORIGIN, copy)
-    return replace(with_rules(b""), rules=None, access=access, entry=entry, copy=copy)
+    stored = StoredResponse(FetchResult(ORIGIN.robots_url, status), NOON, NOON)
+    entry = CacheEntry(ORIGIN, stored)
+    return replace(with_rules(b""), rules=None, access=access, entry=entry, stored=stored)
 
 
 @pytest.mark.parametrize(

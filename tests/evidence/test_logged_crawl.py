@@ -26,8 +26,8 @@ def test_content_usage_is_about_the_url_that_was_sent() -> None:
     }
     crawl = LoggedCrawl(logged, NOON, BaseSettings())
     body = b"User-agent: *\nContent-Usage: /secret$ train-ai=n\n"
-    copy = StoredResponse(FetchResult(ORIGIN.robots_url, 200, body), NOON, NOON)
-    entry = CacheEntry(ORIGIN, copy)
+    stored = StoredResponse(FetchResult(ORIGIN.robots_url, 200, body), NOON, NOON)
+    entry = CacheEntry(ORIGIN, stored)
     policy = crawl.policy(entry, crawl.evaluate(entry, NOON))
     # Scrapy's default handler drops empty parameters.
     verdict = policy.objection("https://example.com/secret;", "x", NOON)

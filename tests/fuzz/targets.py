@@ -193,9 +193,9 @@ def headers(data: bytes) -> None:
         FetchResult("https://example.com/robots.txt", status, headers=kept),
         FetchResult("https://example.com/robots.txt", 200, headers=kept),
     ):
-        copy = StoredResponse(result, times.fetched, times.confirmed)
+        stored = StoredResponse(result, times.fetched, times.confirmed)
         outage = Outage(result, times.fetched, times.confirmed, attempts=1 + status)
-        for known in (CacheEntry(_ORIGIN, copy), CacheEntry(_ORIGIN, copy, outage)):
+        for known in (CacheEntry(_ORIGIN, stored), CacheEntry(_ORIGIN, stored, outage)):
             _check_facts(known, times.now)
 
 
@@ -220,9 +220,9 @@ def _check_judgement(known: CacheEntry, dialect: Dialect, bounds: Bounds, now: f
         assert evaluation.due
     else:
         assert evaluation.until > now
-    if known.copy is not None:
-        assert lifetime(known.copy, dialect, bounds) > 0
-        for answer in (known.copy.result, FetchResult(known.copy.result.url, 304)):
+    if known.stored is not None:
+        assert lifetime(known.stored, dialect, bounds) > 0
+        for answer in (known.stored.result, FetchResult(known.stored.result.url, 304)):
             access = access_result(answer, dialect)
             learnt = update(known, known.origin, answer, access, now, conditional=True)
             evaluate(learnt, dialect, None, bounds, now)

@@ -72,13 +72,13 @@ def grow_old(path: Path, seconds: float) -> None:
     for origin in run_all(store.origins()):
         claim = run(store.claim(origin, 30))
         assert claim.entry is not None
-        assert claim.entry.copy is not None
+        assert claim.entry.stored is not None
         assert claim.lease is not None
-        copy = claim.entry.copy
+        stored = claim.entry.stored
         old = replace(
-            copy,
-            fetched_at=copy.fetched_at - seconds,
-            confirmed_at=copy.confirmed_at - seconds,
+            stored,
+            fetched_at=stored.fetched_at - seconds,
+            confirmed_at=stored.confirmed_at - seconds,
         )
         run(store.write(CacheEntry(origin, old), claim.lease))
     run(store.close())

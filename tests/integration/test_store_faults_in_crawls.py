@@ -229,6 +229,6 @@ async def test_what_a_refresh_at_the_end_brings_is_kept(
     store = SqliteStore(path)
     entry = run(store.read(Origin.of(one.url)))
     assert entry is not None
-    assert entry.copy is not None
-    assert entry.copy.confirmed_at == NOON + 22 * HOUR
+    assert entry.stored is not None
+    assert entry.stored.confirmed_at == NOON + 22 * HOUR
     run(store.close())

@@ -151,11 +151,11 @@ async def age(one: Site, path: Path) -> None:
     store = SqliteStore(path / "robots.sqlite")
     entry = await store.read(Origin.of(one.url))
     assert entry is not None
-    assert entry.copy is not None
-    before = entry.copy.confirmed_at - 3600
+    assert entry.stored is not None
+    before = entry.stored.confirmed_at - 3600
     await store.delete(entry.origin)
-    copy = replace(entry.copy, fetched_at=before, confirmed_at=before)
-    await store.write(replace(entry, copy=copy))
+    stored = replace(entry.stored, fetched_at=before, confirmed_at=before)
+    await store.write(replace(entry, stored=stored))
     await store.close()
 
 

@@ -60,7 +60,7 @@ async def test_every_decision_is_seen_once(servers: LoopbackServers, sees: Sees)
     assert {agents for _, _, agents, _ in sees.verdicts} == {("A", "B")}
     policy, _, verdict = seen[f"{one.url}/no"]
     assert policy is not None
-    assert policy.copy is not None
+    assert policy.stored is not None
     assert (verdict.reason, verdict.line) == (Reason.RULE, 2)
     _, _, allowed = seen[f"{one.url}/yes/2"]
     assert (allowed.reason, str(allowed.origin)) == (Reason.NO_RULE, one.url)

@@ -220,8 +220,8 @@ def entry(body: bytes = ALLOW, at: float = NOON) -> CacheEntry:
 
 
 def body_of(policy: Policy) -> bytes:
-    assert policy.copy is not None
-    return policy.copy.result.body
+    assert policy.stored is not None
+    return policy.stored.result.body
 
 
 async def settled() -> None:
@@ -429,9 +429,9 @@ async def test_who_revalidates_waits_for_the_lookup_that_is_under_way() -> None:
 async def test_a_304_confirms_what_is_known() -> None:
     one = Crawl()
     known = entry()
-    assert known.copy is not None
-    result = replace(known.copy.result, headers=(("etag", '"1"'),))
-    one.store.put(replace(known, copy=replace(known.copy, result=result)))
+    assert known.stored is not None
+    result = replace(known.stored.result, headers=(("etag", '"1"'),))
+    one.store.put(replace(known, stored=replace(known.stored, result=result)))
     one.clock.now += DAY
     came = one.get()
     await settled()
@@ -448,9 +448,9 @@ async def test_an_answer_that_varies_holds_for_the_user_agent_of_the_request(
 ) -> None:
     one = Crawl()
     known = entry()
-    assert known.copy is not None
-    result = replace(known.copy.result, headers=(("vary", "User-Agent"),), user_agent="A")
-    one.store.put(replace(known, copy=replace(known.copy, result=result)))
+    assert known.stored is not None
+    result = replace(known.stored.result, headers=(("vary", "User-Agent"),), user_agent="A")
+    one.store.put(replace(known, stored=replace(known.stored, result=result)))
     headers = {"User-Agent": user_agent} if user_agent else None
     one.cache.get(ORIGIN, Request(ASKING.url, headers=headers))
     await settled()
@@ -701,9 +701,9 @@ async def test_the_store_gets_earlier_copies(history: int, bodies: list[bytes]) 
     await one.fetched()
     one.clock.now += DAY
     await one.fetched(REFUSE)
-    stored = one.store.get(ORIGIN)
-    assert stored is not None
-    assert [copy.result.body for copy in copies_of(stored)] == [REFUSE, *bodies]
+    entry = one.store.get(ORIGIN)
+    assert entry is not None
+    assert [stored.result.body for stored in copies_of(entry)] == [REFUSE, *bodies]
 
 
 @pytest_twisted.ensureDeferred

@@ -204,9 +204,9 @@ async def test_credentials_go_to_the_origin_alone() -> None:
 @pytest_twisted.ensureDeferred
 async def test_only_the_url_of_the_file_is_asked_for_conditionally() -> None:
     headers = (("etag", '"\xe9"'),)
-    copy = StoredResponse(FetchResult(OTHER, 200, b"file", headers=headers), NOON, NOON)
+    stored = StoredResponse(FetchResult(OTHER, 200, b"file", headers=headers), NOON, NOON)
     crawl = Crawl(MOVED, FILE)
-    await crawl.fetch(known=CacheEntry(ORIGIN, copy))
+    await crawl.fetch(known=CacheEntry(ORIGIN, stored))
     sent = [request.headers.get("If-None-Match") for request in crawl.requests]
     assert sent == [None, b'"\xe9"']
 

@@ -16,9 +16,9 @@ def policy(number: int, body: bytes = b"") -> Policy:
 
 
 def with_result(known: Policy, result: FetchResult) -> Policy:
-    assert known.copy is not None
-    copy = replace(known.copy, result=result)
-    return replace(known, copy=copy, entry=replace(known.entry, copy=copy))
+    assert known.stored is not None
+    stored = replace(known.stored, result=result)
+    return replace(known, stored=stored, entry=replace(known.entry, stored=stored))
 
 
 def kept(memory: PolicyMemory, *policies: Policy) -> list[bool]:
@@ -78,8 +78,8 @@ def test_nothing_is_known_of_other_origins() -> None:
 
 def test_all_that_a_server_sends_counts() -> None:
     known = policy(1)
-    assert known.copy is not None
-    result = known.copy.result
+    assert known.stored is not None
+    result = known.stored.result
     least = bytes_of(known)
     # Its objects, and the URL.
     assert least == 2000 + len(result.url)

@@ -240,8 +240,8 @@ def test_a_copy_is_used_while_there_are_server_errors_in_the_google_dialect(days
     now = 1_800_000_000.0
     began = now - days * 86_400
     url = f"{SITE}/robots.txt"
-    copy = StoredResponse(FetchResult(url, 200, b"User-agent: *\n"), began - 3600, began - 3600)
+    stored = StoredResponse(FetchResult(url, 200, b"User-agent: *\n"), began - 3600, began - 3600)
     outage = Outage(FetchResult(url, 503), began, now, attempts=9)
-    entry = CacheEntry(Origin.of(SITE), copy, outage)
+    entry = CacheEntry(Origin.of(SITE), stored, outage)
     found = evaluate(entry, GOOGLE, None, Bounds(), now)
-    assert (found.access, found.copy) == (Access.SUCCESSFUL, copy)
+    assert (found.access, found.stored) == (Access.SUCCESSFUL, stored)

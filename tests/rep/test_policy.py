@@ -40,7 +40,7 @@ def policy(
         dialect=dialect,
         rules=rules,
         entry=CacheEntry(ORIGIN, COPY),
-        copy=StoredResponse(FetchResult(ORIGIN.robots_url, 999, detail=detail), 900.0, 1000.0),
+        stored=StoredResponse(FetchResult(ORIGIN.robots_url, 999, detail=detail), 900.0, 1000.0),
         until=2000.0,
         robots=robots,
         directives=Directives.of(robots, HEEDED) if robots is not None else None,
@@ -200,17 +200,17 @@ def test_other_times_of_the_day() -> None:
     assert found.objection(ITSELF, "x", NOON) is None
 
 
-def known(copy: StoredResponse | None, outage: Outage | None) -> Policy:
-    access = Access.SUCCESSFUL if copy else Access.UNREACHABLE
-    entry = CacheEntry(ORIGIN, copy, outage)
-    return Policy(ORIGIN, access, RFC9309, None, entry, copy, until=2000.0)
+def known(stored: StoredResponse | None, outage: Outage | None) -> Policy:
+    access = Access.SUCCESSFUL if stored else Access.UNREACHABLE
+    entry = CacheEntry(ORIGIN, stored, outage)
+    return Policy(ORIGIN, access, RFC9309, None, entry, stored, until=2000.0)
 
 
 def test_a_policy_tells_of_the_answer_that_it_comes_from() -> None:
     moved = FetchResult("https://example.org/robots.txt", 200, detail="status 200")
     failed = Outage(FetchResult(ORIGIN.robots_url, detail="no answer"), 950.0, 960.0, attempts=2)
-    copy = StoredResponse(moved, 900.0, 940.0)
-    fresh, outage, refused = known(copy, None), known(copy, failed), known(None, failed)
+    stored = StoredResponse(moved, 900.0, 940.0)
+    fresh, outage, refused = known(stored, None), known(stored, failed), known(None, failed)
     for found in (fresh, outage):
         assert (found.url, found.status, found.detail) == (moved.url, 200, "status 200")
         assert found.fetched_at == 940.0

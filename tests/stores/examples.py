@@ -66,7 +66,7 @@ def entry(number: int = 0, at: float = NOON, body: bytes = RULES) -> CacheEntry:
 def outage(number: int = 0, at: float = NOON, since: float = NOON) -> CacheEntry:
     about = origin(number)
     failed = FetchResult(about.robots_url, failure=Failure.NO_ANSWER, detail="no answer")
-    return CacheEntry(about, entry(number, since).copy, Outage(failed, since, at, attempts=3))
+    return CacheEntry(about, entry(number, since).stored, Outage(failed, since, at, attempts=3))
 
 
 def change(path: Path, sql: str, *values: object) -> None:

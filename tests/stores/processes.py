@@ -119,8 +119,8 @@ def wrong_with(path: Path, clock: Clock, kept: dict[int, int]) -> list[str]:
             problems.append(f"the lease on {about} is held")
         else:
             run(store.release(claim.lease))
-        copy = claim.entry.copy if claim.entry else None
-        count = int(copy.result.body.split()[1]) if copy else 0
+        stored = claim.entry.stored if claim.entry else None
+        count = int(stored.result.body.split()[1]) if stored else 0
         if count < kept.get(about, 0):
             problems.append(f"{kept[about]} of {about} is lost, there is {count}")
     run(store.close())

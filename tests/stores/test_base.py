@@ -97,10 +97,10 @@ def test_large_bodies() -> None:
 
 def test_large_headers_are_not_kept() -> None:
     known = entry()
-    assert known.copy is not None
-    result = replace(known.copy.result, headers=(("etag", "x" * 600_000),))
+    assert known.stored is not None
+    result = replace(known.stored.result, headers=(("etag", "x" * 600_000),))
     with pytest.raises(ValueError, match="too large"):
-        encode(replace(known, copy=replace(known.copy, result=result)))
+        encode(replace(known, stored=replace(known.stored, result=result)))
 
 
 @pytest.mark.parametrize("time", [math.nan, math.inf, -math.inf])
@@ -130,8 +130,8 @@ def test_other_json(head: Any, bodies: bytes) -> None:
 
 
 @given(JSON, JSON)
-def test_other_facts(copy: Any, failure: Any) -> None:
-    refused(value([key_of(origin()), copy, failure], b"x"))
+def test_other_facts(stored: Any, failure: Any) -> None:
+    refused(value([key_of(origin()), stored, failure], b"x"))
 
 
 @given(st.data())
@@ -225,7 +225,7 @@ def test_cut() -> None:
 def test_times_that_are_none(time: bytes) -> None:
     line = json.dumps(head_of(encode(entry()))).encode()
     assert line.count(b"1800000000.0") == 2
-    refused(value(line.replace(b"1800000000.0", time, 1), entry().copy.result.body))  # type: ignore[union-attr]
+    refused(value(line.replace(b"1800000000.0", time, 1), entry().stored.result.body))  # type: ignore[union-attr]
 
 
 def test_deep_nesting() -> None:
@@ -245,10 +245,10 @@ def test_a_bomb_does_not_explode() -> None:
 def test_nothing_has_power_over_a_terminal() -> None:
     head = head_of(encode(entry()))
     head[1][5] = "\x1b[2J" + "x" * 1000
-    copy = decode(origin(), value(head, b"User-agent: *\nDisallow: /private/\n")).copy
-    assert copy is not None
-    assert copy.result.detail.startswith("\\x1b[2Jxx")
-    assert len(copy.result.detail) < 220
+    stored = decode(origin(), value(head, b"User-agent: *\nDisallow: /private/\n")).stored
+    assert stored is not None
+    assert stored.result.detail.startswith("\\x1b[2Jxx")
+    assert len(stored.result.detail) < 220
 
 
 # -- keys and times -------------------------------------------------------------

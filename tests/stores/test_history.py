@@ -19,8 +19,8 @@ from tests.stores.examples import entry as an_entry
 
 def answered(body: bytes, at: float = NOON, status: int = 200) -> CacheEntry:
     known = an_entry(body=body)
-    assert known.copy is not None
-    result = replace(known.copy.result, body=body, status=status)
+    assert known.stored is not None
+    result = replace(known.stored.result, body=body, status=status)
     return CacheEntry(known.origin, StoredResponse(result, at, at))
 
 
@@ -29,22 +29,22 @@ def history(*bodies: bytes, most: int = 5) -> CacheEntry:
     known: CacheEntry | None = None
     for number, body in enumerate(bodies):
         entry = answered(body, NOON + number)
-        assert entry.copy is not None
+        assert entry.stored is not None
         # As in a crawl: what is known after a fetch knows nothing of earlier versions.
-        after = update(known, entry.origin, entry.copy.result, Access.SUCCESSFUL, NOON + number)
+        after = update(known, entry.origin, entry.stored.result, Access.SUCCESSFUL, NOON + number)
         known = remember(known, after, most)
     assert known is not None
     return known
 
 
 def bodies(entry: CacheEntry) -> list[bytes]:
-    return [copy.result.body for copy in copies_of(entry)]
+    return [stored.result.body for stored in copies_of(entry)]
 
 
 def test_versions_that_differ_are_kept_the_newest_first() -> None:
     entry = history(b"a", b"a", b"b", b"b", b"c", b"a")
     assert bodies(entry) == [b"a", b"c", b"b", b"a"]
-    assert [copy.fetched_at - NOON for copy in copies_of(entry)] == [5, 4, 3, 1]
+    assert [stored.fetched_at - NOON for stored in copies_of(entry)] == [5, 4, 3, 1]
 
 
 @pytest.mark.parametrize("most", [0, 1, 3])
@@ -63,7 +63,7 @@ def test_they_take_a_bounded_place() -> None:
 def test_they_are_written_and_read_with_the_entry() -> None:
     entry = history(b"a", b"b", b"\xff\0")
     assert decode(entry.origin, encode(entry)) == entry
-    failed = remember(entry, CacheEntry(entry.origin, entry.copy, outage().outage), 5)
+    failed = remember(entry, CacheEntry(entry.origin, entry.stored, outage().outage), 5)
     assert decode(entry.origin, encode(failed)) == failed
     assert bodies(failed) == [b"\xff\0", b"b", b"a"]
 

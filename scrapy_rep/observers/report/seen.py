@@ -170,6 +170,6 @@ class OriginSeen:
 
 def _file_of(policy: Policy) -> FetchResult | None:
     """The robots.txt whose rules *policy* goes by, if it goes by rules."""
-    if policy.access is Access.SUCCESSFUL and policy.copy is not None:
-        return policy.copy.result
+    if policy.access is Access.SUCCESSFUL and policy.stored is not None:
+        return policy.stored.result
     return None

@@ -47,10 +47,10 @@ class Outage:
 
 @dataclass(frozen=True, slots=True)
 class CacheEntry:
-    """The robots.txt of *origin*: a stored response (*copy*), an *outage*, or both."""
+    """The robots.txt of *origin*: a stored response (*stored*), an *outage*, or both."""
 
     origin: Origin
-    copy: StoredResponse | None = None
+    stored: StoredResponse | None = None
     outage: Outage | None = None
     #: Earlier copies, the newest first, in a form that only stores read.
     earlier: tuple[bytes, ...] = ()
@@ -58,6 +58,6 @@ class CacheEntry:
     @property
     def last(self) -> FetchResult:
         """The result of the last fetch, without 304 responses that only confirmed it."""
-        last = self.outage or self.copy
+        last = self.outage or self.stored
         assert last is not None
         return last.result

@@ -80,14 +80,14 @@ class Freshness(Enum):
 class Evaluation:
     """What a cache entry allows a crawler to do until the time *until*.
 
-    *access* is ``None`` if a request has to wait for a fetch; then *until* is now. *copy* is the
+    *access* is ``None`` if a request has to wait for a fetch; then *until* is now. *stored* is the
     stored response that *access* comes from, if any. *due* says that it is time to fetch again:
     in the background, if *access* is not ``None``.
     """
 
     freshness: Freshness
     access: Access | None
-    copy: StoredResponse | None
+    stored: StoredResponse | None
     until: float
     due: bool = False
 
@@ -102,24 +102,24 @@ def evaluate(
 
     *dialect* and *overrides* are those of the crawl that reads the entry, not of its writer.
     """
-    copy = entry.copy if entry else None
-    access = access_result(copy.result, dialect, overrides) if copy else None
+    stored = entry.stored if entry else None
+    access = access_result(stored.result, dialect, overrides) if stored else None
     if access is Access.UNREACHABLE:
         # The crawl that wrote it could use it (for example, a 429), but this crawl cannot.
-        copy = access = None
+        stored = access = None
     start = end = -math.inf
-    if copy is not None and _is_past(copy.confirmed_at, now):
-        start = copy.confirmed_at
-        end = _later(start, lifetime(copy, dialect, bounds), bounds)
+    if stored is not None and _is_past(stored.confirmed_at, now):
+        start = stored.confirmed_at
+        end = _later(start, lifetime(stored, dialect, bounds), bounds)
     if entry is not None and entry.outage is not None:
-        usable = Evaluation(Freshness.OUTAGE, access, copy, end)
+        usable = Evaluation(Freshness.OUTAGE, access, stored, end)
         last = access_result(entry.outage.result, dialect, overrides)
         return _evaluate_outage(usable, entry.outage, last, dialect, bounds, now)
-    freshness = Freshness.FRESH if now < end else Freshness.STALE if copy else Freshness.ABSENT
+    freshness = Freshness.FRESH if now < end else Freshness.STALE if stored else Freshness.ABSENT
     # A refresh begins in the last tenth of a lifetime. It gets 30 s, but at most half of the time.
     span = end - start
     refresh_at = start + max(min(span * 0.9, span - 30), span / 2)
-    return _at(now, Evaluation(freshness, access, copy, end), refresh_at)
+    return _at(now, Evaluation(freshness, access, stored, end), refresh_at)
 
 
 def _evaluate_outage(
@@ -155,7 +155,7 @@ def _at(now: float, usable: Evaluation, due_at: float) -> Evaluation:
         return Evaluation(usable.freshness, None, None, until=now, due=True)
     due = now >= due_at
     until = usable.until if due else min(due_at, usable.until)
-    return Evaluation(usable.freshness, usable.access, usable.copy, until, due)
+    return Evaluation(usable.freshness, usable.access, usable.stored, until, due)
 
 
 def _is_past(time: float, now: float) -> bool:
@@ -168,18 +168,18 @@ def _is_past(time: float, now: float) -> bool:
 
 def validators(entry: CacheEntry | None) -> Headers:
     """Headers that make a request for the URL of the stored file conditional (RFC 9111 §4.3.1)."""
-    if entry is None or entry.copy is None or not entry.copy.is_file:
+    if entry is None or entry.stored is None or not entry.stored.is_file:
         return ()
     if entry.outage is not None and entry.outage.result.status == 304:
         # The last request had them, and the 304 did not match the stored file (see _confirms).
         return ()
-    headers = entry.copy.result.headers
+    headers = entry.stored.result.headers
     found = []
     etag = _first(headers, "etag") or ""
     if len(etag) <= _LONGEST_VALIDATOR and _SENDABLE.fullmatch(etag):
         found.append(("If-None-Match", etag))
     modified = _first(headers, "last-modified") or ""
-    if _http_date(modified, entry.copy.confirmed_at) is not None:
+    if _http_date(modified, entry.stored.confirmed_at) is not None:
         found.append(("If-Modified-Since", modified))
     return tuple(found)
 
@@ -189,16 +189,16 @@ def shared_with(entry: CacheEntry | None, user_agent: str) -> CacheEntry | None:
 
     RFC 9111 §4.1: without a response that varies by User-Agent and was sent to another one.
     """
-    if entry is None or entry.copy is None or entry.copy.result.user_agent == user_agent:
+    if entry is None or entry.stored is None or entry.stored.result.user_agent == user_agent:
         return entry
     varies_by = {
         name.strip(_BLANK).lower()
-        for value in _values(entry.copy.result.headers, "vary")
+        for value in _values(entry.stored.result.headers, "vary")
         for name in value.split(",")
     }
     if varies_by.isdisjoint(("user-agent", "*")):
         return entry
-    return None if entry.outage is None else replace(entry, copy=None)
+    return None if entry.outage is None else replace(entry, stored=None)
 
 
 def of_lifetime(headers: Headers) -> Headers:
@@ -221,46 +221,48 @@ def update(
     *known* is the entry before the fetch, *access* the access result of *result* in this crawl.
     *conditional* says that the request had the headers of ``validators(known)``.
     """
-    copy = known.copy if known else None
-    if conditional and copy is not None and _confirms(result, copy):
-        return CacheEntry(origin, _confirmed(copy, result, now))
+    stored = known.stored if known else None
+    if conditional and stored is not None and _confirms(result, stored):
+        return CacheEntry(origin, _confirmed(stored, result, now))
     if access is Access.UNREACHABLE:
-        return CacheEntry(origin, copy, _outage(known.outage if known else None, result, now))
+        return CacheEntry(origin, stored, _outage(known.outage if known else None, result, now))
     return CacheEntry(origin, StoredResponse(result, fetched_at=now, confirmed_at=now))
 
 
-def _confirms(result: FetchResult, copy: StoredResponse) -> bool:
-    """Whether *result* confirms that *copy* is still valid (RFC 9111 §4.3.4)."""
-    if result.status != 304 or result.failure is not None or not copy.is_file:
+def _confirms(result: FetchResult, stored: StoredResponse) -> bool:
+    """Whether *result* confirms that *stored* is still valid (RFC 9111 §4.3.4)."""
+    if result.status != 304 or result.failure is not None or not stored.is_file:
         return False
     # RFC 9110 §8.8.1: a validator is about versions of one resource.
-    if result.url != copy.result.url:
+    if result.url != stored.result.url:
         return False
     # §4.3.4: if no stored response has the validator of the 304, it "MUST NOT" be used to
     # update any. RFC 9110 §8.8.3.2, weak comparison, without "W/": servers that compress make
     # strong validators weak.
     etag = _first(result.headers, "etag")
     if etag is not None:
-        stored = _first(copy.result.headers, "etag") or ""
-        return etag.removeprefix("W/") == stored.removeprefix("W/")
+        ours = _first(stored.result.headers, "etag") or ""
+        return etag.removeprefix("W/") == ours.removeprefix("W/")
     modified = _first(result.headers, "last-modified")
-    ours = _first(copy.result.headers, "last-modified") or ""
+    ours = _first(stored.result.headers, "last-modified") or ""
     if modified is None or modified == ours:
         return True
-    time = _http_date(modified, copy.confirmed_at)
-    return time is not None and time == _http_date(ours, copy.confirmed_at)
+    time = _http_date(modified, stored.confirmed_at)
+    return time is not None and time == _http_date(ours, stored.confirmed_at)
 
 
-def _confirmed(copy: StoredResponse, result: FetchResult, now: float) -> StoredResponse:
-    """*copy* with the headers of the 304 *result* (RFC 9111 §3.2)."""
+def _confirmed(stored: StoredResponse, result: FetchResult, now: float) -> StoredResponse:
+    """*stored* with the headers of the 304 *result* (RFC 9111 §3.2)."""
     gone = {name for name, _ in result.headers} | _ABOUT_ONE_MESSAGE
-    headers = [field for field in copy.result.headers if field[0] not in gone]
+    headers = [field for field in stored.result.headers if field[0] not in gone]
     headers += [field for field in result.headers if field[0] in KEPT_HEADERS]
     return StoredResponse(
         # shared_with() compares with the request that was answered last.
-        replace(copy.result, headers=tuple(headers), via=result.via, user_agent=result.user_agent),
+        replace(
+            stored.result, headers=tuple(headers), via=result.via, user_agent=result.user_agent
+        ),
         # Earlier than *now*, unless the clock was set back.
-        fetched_at=min(copy.fetched_at, now),
+        fetched_at=min(stored.fetched_at, now),
         confirmed_at=now,
     )
 
@@ -278,15 +280,15 @@ def _outage(known: Outage | None, result: FetchResult, now: float) -> Outage:
 # -- how long a stored response is fresh ---------------------------------------
 
 
-def lifetime(copy: StoredResponse, dialect: Dialect, bounds: Bounds) -> float:
-    """The lifetime of *copy* after it was confirmed (RFC 9309 §2.4), within *bounds*."""
+def lifetime(stored: StoredResponse, dialect: Dialect, bounds: Bounds) -> float:
+    """The lifetime of *stored* after it was confirmed (RFC 9309 §2.4), within *bounds*."""
     seconds = dialect.lifetime
     # The headers of a redirect that was not followed are about the redirect.
-    if dialect.cache_headers and copy.result.failure is None:
+    if dialect.cache_headers and stored.result.failure is None:
         # A chain of redirects is as fresh as its least fresh answer.
         seconds = min(
-            _granted(headers, copy.confirmed_at, dialect.lifetime)
-            for headers in (copy.result.headers, *copy.result.via)
+            _granted(headers, stored.confirmed_at, dialect.lifetime)
+            for headers in (stored.result.headers, *stored.result.via)
         )
     return _bounded(seconds, dialect, bounds)
 

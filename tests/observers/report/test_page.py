@@ -92,7 +92,15 @@ def test_of_a_store_only_what_it_knows_is_shown() -> None:
     page = page_of(
         CrawlReport(subject="Store /a.sqlite", made_at=NOON, origins=(stored,)),
     )
-    assert page.columns == ["origin", "access", "freshness", "status", "lines", "errors", "warnings"]
+    assert page.columns == [
+        "origin",
+        "access",
+        "freshness",
+        "status",
+        "lines",
+        "errors",
+        "warnings",
+    ]
     assert page.rows[ONE]["freshness"] == "stale"
     for word in ("refused", "allowed", "by reason", "disagreements"):
         assert word not in page.text.lower()

@@ -72,8 +72,8 @@ def outage(
     return Outage(FetchResult(URL, 503, headers=headers), NOW - since, NOW - last, attempts)
 
 
-def entry(copy: StoredResponse | None = None, outage: Outage | None = None) -> CacheEntry:
-    return CacheEntry(ORIGIN, copy, outage)
+def entry(stored: StoredResponse | None = None, outage: Outage | None = None) -> CacheEntry:
+    return CacheEntry(ORIGIN, stored, outage)
 
 
 # -- lifetime ------------------------------------------------------------------
@@ -314,9 +314,9 @@ def test_a_304_has_redirects_of_its_own() -> None:
     known = entry(StoredResponse(FetchResult(URL, 200, headers=(ETAG,), via=(hour,)), NOW, NOW))
     confirmation = FetchResult(URL, 304, headers=(ETAG,), via=(day, ()))
     after = updated(known, confirmation, conditional=True)
-    assert after.copy is not None
-    assert after.copy.result.via == (day, ())
-    assert lifetime(after.copy, RFC9309, BOUNDS) == DAY
+    assert after.stored is not None
+    assert after.stored.result.via == (day, ())
+    assert lifetime(after.stored, RFC9309, BOUNDS) == DAY
 
 
 def test_the_headers_that_determine_a_lifetime() -> None:
@@ -368,8 +368,8 @@ def test_a_304_confirms_for_the_user_agent_that_asked() -> None:
     known = entry(StoredResponse(result, NOW, NOW))
     confirmation = FetchResult(URL, 304, headers=(ETAG,), user_agent="b")
     after = updated(known, confirmation, conditional=True)
-    assert after.copy is not None
-    assert after.copy.result.user_agent == "b"
+    assert after.stored is not None
+    assert after.stored.result.user_agent == "b"
 
 
 @pytest.mark.clause("RFC 9111 3-6", "RFC 9111 4.2.1-d1")
@@ -682,15 +682,15 @@ def test_a_304_confirms_and_updates_headers() -> None:
 def test_a_304_without_headers_leaves_the_lifetime_as_it_was() -> None:
     known = entry(copy(age=DAY, headers=(ETAG, ("cache-control", "max-age=600"))))
     after = updated(known, FetchResult(URL, 304), conditional=True)
-    assert after.copy is not None
-    assert (after.copy.confirmed_at, lifetime(after.copy, RFC9309, BOUNDS)) == (NOW, 600)
+    assert after.stored is not None
+    assert (after.stored.confirmed_at, lifetime(after.stored, RFC9309, BOUNDS)) == (NOW, 600)
 
 
 def test_a_file_is_never_confirmed_before_it_was_fetched() -> None:
     known = entry(copy(age=-HOUR, headers=(ETAG,)))
     after = updated(known, FetchResult(URL, 304), conditional=True)
-    assert after.copy is not None
-    assert (after.copy.fetched_at, after.copy.confirmed_at) == (NOW, NOW)
+    assert after.stored is not None
+    assert (after.stored.fetched_at, after.stored.confirmed_at) == (NOW, NOW)
 
 
 @pytest.mark.clause("RFC 9111 4.3.4-2")
@@ -744,7 +744,7 @@ def test_a_304_with_another_etag_is_about_another_file(
     after = updated(known, FetchResult(URL, 304, headers=answered), conditional=True)
     assert (after.outage is None) is confirms
     if not confirms:
-        assert after.copy == known.copy
+        assert after.stored == known.stored
 
 
 @pytest.mark.clause("RFC 9110 15.4.5-1", "RFC 9111 4-1")
@@ -766,7 +766,7 @@ def test_a_304_that_confirms_nothing(
     known: CacheEntry | None, result: FetchResult, conditional: bool
 ) -> None:
     after = updated(known, result, conditional=conditional)
-    assert after.copy == (known.copy if known else None)
+    assert after.stored == (known.stored if known else None)
     assert after.outage is not None
     assert after.outage.result is result
 
@@ -1162,12 +1162,12 @@ def test_until(known: CacheEntry | None, dialect: Dialect, until: float) -> None
 
 def test_the_copy_in_use() -> None:
     file, none = copy(age=HOUR), copy(404, age=HOUR)
-    assert evaluate(entry(file), RFC9309, None, BOUNDS, NOW).copy is file
-    assert evaluate(entry(none), RFC9309, None, BOUNDS, NOW).copy is none
-    assert evaluate(entry(file, outage()), RFC9309, None, BOUNDS, NOW).copy is file
+    assert evaluate(entry(file), RFC9309, None, BOUNDS, NOW).stored is file
+    assert evaluate(entry(none), RFC9309, None, BOUNDS, NOW).stored is none
+    assert evaluate(entry(file, outage()), RFC9309, None, BOUNDS, NOW).stored is file
     # In use means that a request may go by it.
-    assert evaluate(entry(file), RFC9309, None, BOUNDS, NOW + DAY).copy is None
-    assert evaluate(entry(none, outage(MONTH)), RFC9309, None, BOUNDS, NOW + DAY).copy is None
+    assert evaluate(entry(file), RFC9309, None, BOUNDS, NOW + DAY).stored is None
+    assert evaluate(entry(none, outage(MONTH)), RFC9309, None, BOUNDS, NOW + DAY).stored is None
 
 
 # -- grace ----------------------------------------------------------------------
@@ -1340,7 +1340,7 @@ ALL_BOUNDS = st.builds(
 
 def is_past(known: CacheEntry) -> bool:
     """Whether *known* is of the past, as entry are while no clock is set back."""
-    times = [known.copy.confirmed_at] if known.copy else []
+    times = [known.stored.confirmed_at] if known.stored else []
     times += [known.outage.last_at] if known.outage else []
     return all(time <= NOW + CLOCK_SKEW for time in times)
 
@@ -1349,7 +1349,7 @@ def is_past(known: CacheEntry) -> bool:
 def test_an_evaluation_is_about_now(known: CacheEntry, dialect: Dialect, bounds: Bounds) -> None:
     evaluation = evaluate(known, dialect, None, bounds, NOW)
     if evaluation.access is None:
-        assert (evaluation.until, evaluation.due, evaluation.copy) == (NOW, True, None)
+        assert (evaluation.until, evaluation.due, evaluation.stored) == (NOW, True, None)
     else:
         assert evaluation.until > NOW
 
@@ -1376,15 +1376,15 @@ def test_nothing_is_allowed_by_accident(
     evaluation = evaluate(known, dialect, None, bounds, NOW)
     if evaluation.access is not Access.UNAVAILABLE:
         return
-    if evaluation.copy is not None:
-        assert evaluation.copy is known.copy
-        assert access_result(evaluation.copy.result, dialect) is Access.UNAVAILABLE
-        assert evaluation.copy.confirmed_at <= NOW + CLOCK_SKEW
-        seconds = lifetime(evaluation.copy, dialect, bounds)
+    if evaluation.stored is not None:
+        assert evaluation.stored is known.stored
+        assert access_result(evaluation.stored.result, dialect) is Access.UNAVAILABLE
+        assert evaluation.stored.confirmed_at <= NOW + CLOCK_SKEW
+        seconds = lifetime(evaluation.stored, dialect, bounds)
         if math.isinf(seconds):
-            assert evaluation.copy.confirmed_at >= bounds.started
+            assert evaluation.stored.confirmed_at >= bounds.started
         else:
-            assert evaluation.copy.confirmed_at + seconds > NOW
+            assert evaluation.stored.confirmed_at + seconds > NOW
     else:
         assert known.outage is not None
         assert evaluation.freshness is Freshness.GIVEN_UP
@@ -1397,8 +1397,8 @@ def test_nothing_is_allowed_by_accident(
 def test_rules_come_from_a_file(known: CacheEntry, dialect: Dialect, bounds: Bounds) -> None:
     evaluation = evaluate(known, dialect, None, bounds, NOW)
     if evaluation.access is Access.SUCCESSFUL:
-        assert evaluation.copy is not None
-        assert access_result(evaluation.copy.result, dialect) is Access.SUCCESSFUL
+        assert evaluation.stored is not None
+        assert access_result(evaluation.stored.result, dialect) is Access.SUCCESSFUL
 
 
 @given(FACTS, READERS, ALL_BOUNDS)
@@ -1452,9 +1452,9 @@ def test_what_was_just_learned_is_usable(
     assert evaluation.access is not None
     if after.outage is None:
         assert evaluation.freshness is Freshness.FRESH
-        assert after.copy is not None
-        assert after.copy.confirmed_at == NOW
+        assert after.stored is not None
+        assert after.stored.confirmed_at == NOW
     else:
-        assert after.copy is (known.copy if known else None)
+        assert after.stored is (known.stored if known else None)
         assert after.outage.last_at == NOW
         assert evaluation.freshness in (Freshness.OUTAGE, Freshness.REFUSED, Freshness.GIVEN_UP)

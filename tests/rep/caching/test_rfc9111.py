@@ -20,7 +20,7 @@ DAY = 24 * HOUR
 BOUNDS = Bounds()
 
 
-def stored(*headers: tuple[str, str], age: float = 0.0) -> StoredResponse:
+def response(*headers: tuple[str, str], age: float = 0.0) -> StoredResponse:
     result = FetchResult(ORIGIN.robots_url, 200, b"User-agent: *\n", headers=headers)
     return StoredResponse(result, NOW - age, NOW - age)
 
@@ -34,8 +34,8 @@ def test_local_time_zones_have_no_influence(zone: str, monkeypatch: pytest.Monke
     try:
         expires = ("expires", "Fri, 15 Jan 2027 09:00:00 GMT")
         date = ("date", "Fri, 15 Jan 2027 08:30:00 GMT")
-        assert lifetime(stored(expires), RFC9309, BOUNDS) == HOUR
-        assert lifetime(stored(expires, date), RFC9309, BOUNDS) == HOUR / 2
+        assert lifetime(response(expires), RFC9309, BOUNDS) == HOUR
+        assert lifetime(response(expires, date), RFC9309, BOUNDS) == HOUR / 2
     finally:
         monkeypatch.undo()
         time.tzset()
@@ -44,9 +44,9 @@ def test_local_time_zones_have_no_influence(zone: str, monkeypatch: pytest.Monke
 @pytest.mark.clause("RFC 9111 4.2-3")
 def test_times_have_more_resolution_than_dates() -> None:
     # §4.2: half a second before it ends by its date, it is fresh, and not after it.
-    copy = stored(("expires", "Fri, 15 Jan 2027 09:00:00 GMT"))
-    assert (copy.confirmed_at, lifetime(copy, RFC9309, BOUNDS)) == (NOW, HOUR)
-    entry = CacheEntry(ORIGIN, copy)
+    stored = response(("expires", "Fri, 15 Jan 2027 09:00:00 GMT"))
+    assert (stored.confirmed_at, lifetime(stored, RFC9309, BOUNDS)) == (NOW, HOUR)
+    entry = CacheEntry(ORIGIN, stored)
     found = [evaluate(entry, RFC9309, None, BOUNDS, NOW + HOUR + off) for off in (-0.5, 0.0, 0.5)]
     states = [evaluation.freshness for evaluation in found]
     assert states == [Freshness.FRESH, Freshness.STALE, Freshness.STALE]
@@ -67,9 +67,9 @@ def test_times_have_more_resolution_than_dates() -> None:
 )
 def test_directives_without_effect(header: tuple[str, str]) -> None:
     # §5.2.2, §5.4
-    assert lifetime(stored(header), RFC9309, BOUNDS) == DAY
+    assert lifetime(response(header), RFC9309, BOUNDS) == DAY
     an_hour = ("cache-control", "max-age=3600")
-    assert lifetime(stored(header, an_hour), RFC9309, BOUNDS) == HOUR
+    assert lifetime(response(header, an_hour), RFC9309, BOUNDS) == HOUR
 
 
 @pytest.mark.clause("RFC 9111 4.2.4-1", "RFC 9111 5.2.2-2", "RFC 9111 5.2.2-5")
@@ -78,12 +78,12 @@ def test_directives_without_effect(header: tuple[str, str]) -> None:
 )
 def test_a_stale_file_is_used_in_an_outage_whatever_its_directives(directives: str) -> None:
     # RFC 9309 §2.4 against §4.2.4 and §5.2.2.
-    copy = stored(("cache-control", directives), age=3 * DAY)
+    stored = response(("cache-control", directives), age=3 * DAY)
     outage = Outage(FetchResult(ORIGIN.robots_url, 503), NOW - DAY, NOW, attempts=9)
-    found = evaluate(CacheEntry(ORIGIN, copy, outage), RFC9309, None, BOUNDS, NOW)
+    found = evaluate(CacheEntry(ORIGIN, stored, outage), RFC9309, None, BOUNDS, NOW)
     assert (found.freshness, found.access) == (Freshness.OUTAGE, Access.SUCCESSFUL)
     # Without the outage, nobody uses it.
-    assert evaluate(CacheEntry(ORIGIN, copy), RFC9309, None, BOUNDS, NOW).access is None
+    assert evaluate(CacheEntry(ORIGIN, stored), RFC9309, None, BOUNDS, NOW).access is None
 
 
 @pytest.mark.clause("RFC 9110 5.6.7-2")
@@ -100,4 +100,4 @@ def test_a_stale_file_is_used_in_an_outage_whatever_its_directives(directives: s
 )
 def test_years_of_two_digits(date: str, seconds: float) -> None:
     # RFC 9110 §5.6.7
-    assert lifetime(stored(("expires", date)), RFC9309, BOUNDS) == seconds
+    assert lifetime(response(("expires", date)), RFC9309, BOUNDS) == seconds
