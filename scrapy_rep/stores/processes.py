@@ -52,7 +52,7 @@ def _name(pid: int) -> str:
 def _place() -> str:
     """Where process ids mean the same as here, and since when."""
     try:
-        boot = (_PROC / "sys/kernel/random/boot_id").read_text("ascii").strip()
+        boot = (_PROC / "sys/kernel/random/boot_id").read_text("utf-8").strip()
         return f"{boot} {(_PROC / 'self/ns/pid').stat().st_ino}"
     except OSError:
         return os.name
@@ -61,7 +61,7 @@ def _place() -> str:
 def _look(pid: int) -> tuple[str, str]:
     """The state and the start time of a process, each "" where the system does not say."""
     try:
-        stat = (_PROC / str(pid) / "stat").read_text("ascii", "replace")
+        stat = (_PROC / str(pid) / "stat").read_text("utf-8", "replace")
     except OSError:
         return "", ""
     # proc(5): "pid (name) state …"; the name may contain anything; field 22 is the start.
