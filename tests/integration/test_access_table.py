@@ -7,6 +7,7 @@ import gzip
 import socket
 import zlib
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 
 import pytest
@@ -144,7 +145,7 @@ class Table:
     crawl: Crawl
 
 
-def make_rows(servers: LoopbackServers) -> dict[str, Row]:
+def make_rows(servers: LoopbackServers, closed: list[Site]) -> dict[str, Row]:
     rows: dict[str, Row] = {}
     for answers, yes, no in (
         (BY_THE_RULES, "fetched", "refused"),
@@ -170,11 +171,11 @@ def make_rows(servers: LoopbackServers) -> dict[str, Row]:
         servers.serve(site(redirect(missing(servers)))), "fetched", "fetched"
     )
     rows["redirect to a refused connection"] = Row(
-        servers.serve(site(redirect(f"http://127.0.0.1:{closed_port()}/robots.txt"))),
+        servers.serve(site(redirect(f"{closed[0].url}/robots.txt"))),
         "refused",
         "refused",
     )
-    rows["refused connection"] = Row(Site("http", "127.0.0.1", closed_port()), "refused", "refused")
+    rows["refused connection"] = Row(closed[1], "refused", "refused")
     rows["DNS failure"] = Row(Site("http", "no-such-host.invalid", 80), "refused", "refused")
     return rows
 
@@ -183,16 +184,17 @@ def missing(servers: LoopbackServers) -> str:
     return servers.serve(site(http_response(404))).url + "/robots.txt"
 
 
-def closed_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
+def closed_port(stack: ExitStack) -> Site:
+    """Where nobody listens, and no other process will until *stack* is closed."""
+    bound = stack.enter_context(socket.socket())
+    bound.bind(("127.0.0.1", 0))
+    return Site("http", *bound.getsockname())
 
 
 @pytest.fixture(scope="module")
 def table(loop: str) -> Iterator[Table]:
-    with LoopbackServers() as servers:
-        rows = make_rows(servers)
+    with LoopbackServers() as servers, ExitStack() as stack:
+        rows = make_rows(servers, [closed_port(stack), closed_port(stack)])
         urls = [f"{row.site.url}{path}" for row in rows.values() for path in ("/yes", "/no")]
         settings = {"REP_FETCH_TIMEOUT": 8, "DOWNLOAD_TIMEOUT": 40}
         job = Job(pages(*urls), loop, settings)
