@@ -60,8 +60,6 @@ AI_AGENTS = frozenset(
         "youbot",
     }
 )
-#: Records about what pages may be used for.
-PREFERENCES = frozenset({Field.CONTENT_SIGNAL, Field.CONTENT_USAGE, Field.LICENSE})
 
 # Of one agent, so many paths made from rules are tried.
 _MOST_PATHS = 2_000
