@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 from scrapy import Request
 from scrapy.crawler import Crawler
@@ -73,3 +74,20 @@ class Breaks:
 
     def process_response(self, request: Request, response: Response) -> Response:
         raise ZeroDivisionError("a bug of the project")
+
+
+class TellsWhenAllHaveCome:
+    """Makes the file ALL_HAVE_COME when requests for all of AWAITED have come."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._awaited = set(crawler.settings.getlist("AWAITED"))
+        self._file = Path(crawler.settings["ALL_HAVE_COME"])
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> TellsWhenAllHaveCome:
+        return cls(crawler)
+
+    def process_request(self, request: Request) -> None:
+        self._awaited.discard(request.url)
+        if not self._awaited:
+            self._file.touch()

@@ -265,11 +265,11 @@ def test_no_deadlock_where_pages_wait_for_others(
 def test_by_priority(servers: LoopbackServers, loop: str, tmp_path: Path) -> None:
     """The most urgent of those that wait goes on first, however many came before it."""
     order: list[str] = []
+    all_have_come = tmp_path / "all have come"
 
     async def late(asked: Asked, writer: asyncio.StreamWriter) -> None:
         if asked.target == "/robots.txt":
-            # Until all have been tried.
-            await asyncio.sleep(3)
+            await until(all_have_come.exists)
             writer.write(ok())
             return
         order.append(asked.target)
@@ -280,6 +280,10 @@ def test_by_priority(servers: LoopbackServers, loop: str, tmp_path: Path) -> Non
     settings = {
         "CONCURRENT_REQUESTS": 1,
         "REP_MAX_WAITING": 16,
+        "REP_FETCH_TIMEOUT": 60,
+        "DOWNLOADER_MIDDLEWARES": {"tests.integration.middlewares.TellsWhenAllHaveCome": 50},
+        "AWAITED": paths(one, 60)[50:],
+        "ALL_HAVE_COME": str(all_have_come),
         # First in, first out, of those with one priority.
         "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
         "SCHEDULER_START_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",

@@ -134,9 +134,10 @@ def test_the_delay_holds_while_redis_is_gone_and_when_it_comes_back_empty(
     crawls = run(jobs, (0.0, kill_and_start))
     all_fetched_once([one], jobs, crawls)
     times = [asked.at for asked in one.asked]
-    assert min(later - earlier for earlier, later in pairwise(times)) >= 0.9 * delay
-    # Nobody has stood still meanwhile.
-    assert len([at for at in times if outage[0] < at < outage[1]]) >= 4
+    # In their slots, a worker of a busy machine may be late, and the next one is not.
+    assert min(later - earlier for earlier, later in pairwise(times)) >= delay / 2
+    # Nobody has stood still meanwhile, and nobody was faster than one worker may be.
+    assert 4 <= len([at for at in times if outage[0] < at < outage[1]]) <= 11
     assert total(crawls, "turn_alone_count") >= 4
     for crawl in crawls:
         warned, *back = (line for line in crawl.our_log() if "throttling.fleet" in line)
