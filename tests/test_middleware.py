@@ -387,7 +387,6 @@ async def test_a_fetch_that_waits_for_its_turn_takes_no_concurrency_and_no_time(
     now = [0.0]
     settings = RepSettings.read(crawler.settings)
     download = Download(crawler, limit, settings, ORIGIN, clock=lambda: now[0])
-    download.start_clock()
     request.meta.update(dont_obey_robotstxt=True, rep_download=download)
     waiting = deferred_from_coro(middleware.process_request(request))
     await settle()
@@ -398,7 +397,7 @@ async def test_a_fetch_that_waits_for_its_turn_takes_no_concurrency_and_no_time(
     assert download.seconds_left == settings.fetch_timeout
     now[0] += 1
     assert download.seconds_left == settings.fetch_timeout - 1
-    download.stop_clock()
+    download._stop_clock()  # noqa: SLF001
     assert released == [True, False]
 
 
