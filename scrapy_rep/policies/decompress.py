@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 import zlib
 from collections.abc import Callable, Sequence
+from importlib import import_module
 
 from scrapy_rep.policies.errors import FetchFailed
 
@@ -73,11 +74,7 @@ def _unbrotli(data: bytes, limit: int) -> tuple[bytes, bool]:
 
 
 def _unzstd(data: bytes, limit: int) -> tuple[bytes, bool]:
-    if sys.version_info >= (3, 14):
-        from compression import zstd
-    else:
-        from backports import zstd
-
+    zstd = import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
     # RFC 9659: no Content-Encoding needs a window above 8 MB.
     stream = zstd.ZstdDecompressor(options={zstd.DecompressionParameter.window_log_max: 23})
     return stream.decompress(data, limit), stream.eof

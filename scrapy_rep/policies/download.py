@@ -65,26 +65,22 @@ class Download:
         # Held exactly as long as the downloader counts the request. If it were held longer, one
         # page too many could be requested.
         self._permit = ExitStack()
-        # Why it was given up.
-        self._given_up: Exception | None = None
         self._engine: Deferred[Response] | None = None
-        self._begin()
+        self._given_up: Exception | None = None
+        self._begin_hop()
 
-    def _begin(self) -> None:
+    def _begin_hop(self) -> None:
         self._outcome: Deferred[Response] = Deferred()
-        # The requests for this hop that have reached our middleware, and the downloader.
+        # How many requests for this hop have reached our middleware, and the downloader.
         self._requests: Counter[str] = Counter()
         self._received, self._encoding = 0, b""
 
     async def run(self, request: Request) -> Exchange:
-        """Download *request*, for the next hop.
-
-        Raises the exceptions of the engine, or the one passed to :meth:`give_up`.
-        """
+        """Download *request*, for the next hop. Raises the engine's exceptions, and ours."""
         if self._given_up is not None:
             raise self._given_up
         assert self.crawler.engine is not None
-        self._begin()
+        self._begin_hop()
         request.meta[_DOWNLOAD] = self
         # Later than our timeout, so that ours decides with every handler.
         request.meta["download_timeout"] = self.seconds_left + _HANDLER_GRACE
@@ -109,8 +105,6 @@ class Download:
     def _finish(self, result: Any) -> None:
         if not self._outcome.called:
             self._outcome.callback(result)
-
-    # -- time -----------------------------------------------------------------------
 
     @property
     def seconds_left(self) -> float:
@@ -140,7 +134,7 @@ class Download:
             raise IgnoreRequest("the robots.txt fetch has ended")
 
     def _may_continue(self, reached: str) -> bool:
-        """Whether a request may continue that has *reached* a place, as others of this hop did."""
+        """Whether a request may continue that has *reached* the middleware or the downloader."""
         self._requests[reached] += 1
         if self._requests[reached] > MAX_REQUESTS and self._given_up is None:
             why = f"a middleware repeats the request more than {MAX_REQUESTS - 1} times"
@@ -148,7 +142,7 @@ class Download:
         return self._given_up is None
 
     async def wait_for_turn(self, turn: Deferred[None]) -> None:
-        """Wait for *turn*, a request's turn at a throttle, without concurrency."""
+        """Wait for the *turn* of a request at a throttle. This takes no concurrency."""
         self._stop_clock()
         try:
             with self.concurrency.released():
@@ -186,17 +180,14 @@ class Download:
 
         Raises :exc:`~scrapy.exceptions.StopDownload` after the last part that is needed.
         """
-        if self._given_up is not None:
-            raise StopDownload(fail=True)
         self._received += len(data)
-        if self._received > self.settings.max_size:
-            raise StopDownload(fail=False)
+        if self._given_up is not None or self._received > self.settings.max_size:
+            raise StopDownload(fail=self._given_up is not None)
 
     def on_response(self, response: Response, **_: Any) -> None:
         """Called with *response* before any middleware."""
         # HttpCompressionMiddleware would decode the body, and drop it if it is too large.
-        self._encoding = b",".join(response.headers.getlist("Content-Encoding"))
-        response.headers.pop("Content-Encoding", None)
+        self._encoding = b",".join(response.headers.pop("Content-Encoding", []))
 
 
 def download_of(request: Request) -> Download | None:

@@ -42,19 +42,13 @@ _CREDENTIALS = ("http_user", "http_pass", "ftp_user", "ftp_password")
 # The meta of every robots.txt request. It overrides the meta of the page's request.
 _META: dict[str, Any] = {
     "dont_obey_robotstxt": True,
-    # The allowed domains are about pages.
-    "allow_offsite": True,
-    # Redirects are followed here.
-    "dont_redirect": True,
-    # The policy cache retries, after REP_RETRY_DELAY.
-    "dont_retry": True,
+    "allow_offsite": True,  # The allowed domains are about pages.
+    "dont_redirect": True,  # Redirects are followed here.
+    "dont_retry": True,  # The policy cache retries, after REP_RETRY_DELAY.
     "dont_merge_cookies": True,
-    # Scrapy's HTTP cache stores errors too, by default forever.
-    "dont_cache": True,
-    # Hops check this.
-    "download_fail_on_dataloss": False,
-    # No limit here: over DOWNLOAD_MAXSIZE, the whole body is dropped.
-    "download_maxsize": 0,
+    "dont_cache": True,  # Scrapy's HTTP cache stores errors too, by default forever.
+    "download_fail_on_dataloss": False,  # Hops check this.
+    "download_maxsize": 0,  # No limit here: over DOWNLOAD_MAXSIZE, the whole body is dropped.
     "download_warnsize": 0,
 }
 
@@ -127,17 +121,14 @@ class RobotsTxtFetcher:
         except CrawlStopping:
             raise
         except Exception as error:
-            self._count_failure(origin, error)
+            if not isinstance(error, FetchFailed | IgnoreRequest):
+                count(self.crawler, f"{origin.stats}/exception_count/{type(error)}")
+            if raised_in(error) is not None:
+                self.log.on_exception(origin, error)
             detail = printable(describe(error))
             return FetchResult(origin.robots_url, failure=Failure.NO_ANSWER, detail=detail)
         finally:
             self._downloads.discard(download)
-
-    def _count_failure(self, origin: Origin, error: Exception) -> None:
-        if not isinstance(error, FetchFailed | IgnoreRequest):
-            count(self.crawler, f"{origin.stats}/exception_count/{type(error)}")
-        if raised_in(error) is not None:
-            self.log.on_exception(origin, error)
 
     async def _follow(
         self, download: Download, origin: Origin, asking: Request, known: CacheEntry | None
