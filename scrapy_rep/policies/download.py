@@ -46,9 +46,9 @@ _HANDLER_GRACE = 1.0
 
 @dataclass(eq=False, repr=False)
 class Download:
-    """The download of the robots.txt of *origin*: a request for each hop, one at a time.
+    """The download for one hop of the robots.txt of *origin*.
 
-    It is cut at REP_MAX_SIZE bytes and fails after REP_FETCH_TIMEOUT seconds. Time in the queue of
+    It is cut at REP_MAX_SIZE bytes and fails when *seconds* are over. Time in the queue of
     a download slot or in a throttle does not count: otherwise, with a DOWNLOAD_DELAY of 20 s, every
     host would be unreachable. All other time counts.
     """
@@ -57,30 +57,25 @@ class Download:
     concurrency: ConcurrencyLimit
     settings: RepSettings
     origin: Origin
+    seconds: float
     clock: Callable[[], float] = time.monotonic
 
     def __post_init__(self) -> None:
-        self._left, self._counted_since = self.settings.fetch_timeout, inf
+        self._counted_since = inf
         self._timer: CallLaterResult | None = None
         # Held exactly as long as the downloader counts the request. If it were held longer, one
         # page too many could be requested.
         self._permit = ExitStack()
         self._engine: Deferred[Response] | None = None
         self._given_up: Exception | None = None
-        self._begin_hop()
-
-    def _begin_hop(self) -> None:
         self._outcome: Deferred[Response] = Deferred()
-        # How many requests for this hop have reached our middleware, and the downloader.
+        # How many requests have reached our middleware, and the downloader.
         self._requests: Counter[str] = Counter()
         self._received, self._encoding = 0, b""
 
     async def run(self, request: Request) -> Exchange:
-        """Download *request*, for the next hop. Raises the engine's exceptions, and ours."""
-        if self._given_up is not None:
-            raise self._given_up
+        """Send *request*. Raises the exceptions of the engine and of :meth:`give_up`."""
         assert self.crawler.engine is not None
-        self._begin_hop()
         request.meta[_DOWNLOAD] = self
         # Later than our timeout, so that ours decides with every handler.
         request.meta["download_timeout"] = self.seconds_left + _HANDLER_GRACE
@@ -109,21 +104,21 @@ class Download:
     @property
     def seconds_left(self) -> float:
         """The remaining seconds; 0 or less after the timeout."""
-        return self._left - max(self.clock() - self._counted_since, 0.0)
+        return self.seconds - max(self.clock() - self._counted_since, 0.0)
 
     def _start_clock(self) -> None:
         self._stop_clock()
         if not self._outcome.called:
             self._counted_since = self.clock()
             expired = FetchFailed(f"no answer within {self.settings.fetch_timeout:g} s")
-            self._timer = call_later(max(self._left, 0.0), self.give_up, expired)
+            self._timer = call_later(max(self.seconds, 0.0), self.give_up, expired)
 
     def _stop_clock(self) -> None:
-        self._left, self._counted_since = self.seconds_left, inf
+        self.seconds, self._counted_since = self.seconds_left, inf
         if self._timer is not None:
             self._timer.cancel()
 
-    # -- what happens to its requests, the first one of a hop and repeated ones ------
+    # -- what happens to its requests, the first one and repeated ones ---------------
 
     def admit(self) -> None:
         """Called when a request reaches our middleware.

@@ -88,7 +88,8 @@ class RobotsTxtFetcher:
     observers: Observers
 
     def __post_init__(self) -> None:
-        self._downloads: set[Download] = set()
+        # By origin. The policy cache has one fetch of each at a time.
+        self._downloads: dict[Origin, Download] = {}
         self._limiter = FetchLimiter(self.settings.concurrent_requests, self.settings.max_fetches)
         self.concurrency.on_stop.append(self._give_up)
         self.crawler.signals.connect(self._spider_opened, signals.spider_opened)
@@ -100,8 +101,8 @@ class RobotsTxtFetcher:
         self._limiter = FetchLimiter(self.settings.concurrent_requests, in_all)
 
     def _give_up(self) -> None:
-        for each in list(self._downloads):
-            each.give_up(CrawlStopping())
+        for download in list(self._downloads.values()):
+            download.give_up(CrawlStopping())
 
     async def fetch(
         self, origin: Origin, asking: Request, known: CacheEntry | None = None
@@ -111,13 +112,9 @@ class RobotsTxtFetcher:
         The request is conditional if *known* has a response that can be revalidated. A failure is
         a result too. Raises only :exc:`~scrapy_rep.CrawlStopping`.
         """
-        download = Download(self.crawler, self.concurrency, self.settings, origin)
         try:
             async with self._limiter.acquire():
-                if self.concurrency.is_closing:
-                    raise CrawlStopping
-                self._downloads.add(download)
-                return await self._follow(download, origin, asking, known)
+                return await self._follow(origin, asking, known)
         except CrawlStopping:
             raise
         except Exception as error:
@@ -128,16 +125,22 @@ class RobotsTxtFetcher:
             detail = printable(describe(error))
             return FetchResult(origin.robots_url, failure=Failure.NO_ANSWER, detail=detail)
         finally:
-            self._downloads.discard(download)
+            self._downloads.pop(origin, None)
 
     async def _follow(
-        self, download: Download, origin: Origin, asking: Request, known: CacheEntry | None
+        self, origin: Origin, asking: Request, known: CacheEntry | None
     ) -> FetchResult:
-        hops = Hops([origin.robots_url], self.settings.max_redirects, self.settings.max_size)
-        result = None
+        settings = self.settings
+        hops = Hops([origin.robots_url], settings.max_redirects, settings.max_size)
+        seconds, result = settings.fetch_timeout, None
         while result is None:
+            if self.concurrency.is_closing:
+                raise CrawlStopping
+            download = Download(self.crawler, self.concurrency, settings, origin, seconds)
+            self._downloads[origin] = download
             request = self._request(hops.urls[-1], origin, asking, known)
             exchange = await download.run(request)
+            seconds = download.seconds
             self.observers.on_answer(origin, exchange)
             result = hops.add(exchange)
             if result is None or result.failure is not None:

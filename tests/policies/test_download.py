@@ -86,7 +86,7 @@ def limit() -> Limit:
 @pytest.fixture
 def one(clock: Clock, limit: Limit) -> Download:
     settings = RepSettings.read(Settings({"REP_FETCH_TIMEOUT": 15}))
-    return Download(get_crawler(), limit, settings, Origin.of(URL), clock)
+    return Download(get_crawler(), limit, settings, Origin.of(URL), 11.0, clock)
 
 
 def start(
@@ -124,31 +124,24 @@ async def settled() -> None:
 
 @pytest_twisted.ensureDeferred
 async def test_time_counts_while_a_request_is_under_way(one: Download, clock: Clock) -> None:
-    times = []
-
     def take(request: Request) -> None:
-        times.append(request.meta["download_timeout"])
+        # The handler gives up a second later.
+        assert request.meta["download_timeout"] == 12
+        assert clock.delays == [11]
         clock.now += 4
 
     clock.now += 100
-    assert one.seconds_left == 15
-    for left in (11, 7, 3, -1):
-        await run(one, take)
-        clock.now += 100
-        assert one.seconds_left == left
-        assert clock.delays == []
-    # The handler gives up a second later.
-    assert times == [16, 12, 8, 4]
+    assert one.seconds_left == 11
+    await run(one, take)
+    clock.now += 100
+    assert one.seconds_left == one.seconds == 7
+    assert clock.delays == []
 
 
 @pytest_twisted.ensureDeferred
 async def test_a_download_ends_when_its_time_is_over(one: Download, clock: Clock) -> None:
-    def take(request: Request) -> None:
-        clock.now += 4
-
-    await run(one, take)
     answer: Deferred[Response] = Deferred()
-    running = start(one, take, answer)
+    running = start(one, lambda request: None, answer)
     await settled()
     assert clock.call() == 11
     with pytest.raises(FetchFailed, match="no answer within 15 s"):
@@ -169,7 +162,7 @@ async def test_waiting_for_a_turn_takes_no_time_and_no_concurrency(
     waiting = deferred_from_coro(one.wait_for_turn(turn))
     await settled()
     clock.now += 1000
-    assert one.seconds_left == 13
+    assert one.seconds_left == 9
     assert clock.delays == []
     assert limit.notes == [True]
     if comes:
@@ -181,8 +174,8 @@ async def test_waiting_for_a_turn_takes_no_time_and_no_concurrency(
         with pytest.raises(CrawlStopping):
             await waiting
     clock.now += 3
-    assert one.seconds_left == 10
-    assert clock.delays == [13]
+    assert one.seconds_left == 6
+    assert clock.delays == [9]
 
 
 @pytest_twisted.ensureDeferred
@@ -190,17 +183,8 @@ async def test_no_time_counts_when_it_is_over(one: Download, clock: Clock) -> No
     one.give_up(CrawlStopping())
     one.on_left_downloader()
     clock.now += 1
-    assert one.seconds_left == 15
+    assert one.seconds_left == 11
     assert clock.delays == []
-
-
-@pytest_twisted.ensureDeferred
-async def test_what_was_given_up_between_two_hops_does_not_go_on(one: Download) -> None:
-    one.give_up(CrawlStopping())
-    request = Request(URL)
-    with pytest.raises(CrawlStopping):
-        await one.run(request)
-    assert request.meta == {}
     with pytest.raises(IgnoreRequest):
         one.admit()
 
@@ -210,39 +194,32 @@ async def test_what_was_given_up_between_two_hops_does_not_go_on(one: Download) 
 
 @pytest_twisted.ensureDeferred
 async def test_no_more_bytes_than_may_be_read(one: Download) -> None:
-    exchange = await run(one, lambda request: one.on_bytes(bytes(512_000)))
-    assert not exchange.is_cut
+    response = Response(URL, headers={"Content-Encoding": ["gzip", "br"]})
 
     def receive(request: Request) -> None:
+        one.on_response(response)
         one.on_bytes(bytes(512_000))
         with pytest.raises(StopDownload) as stopped:
             one.on_bytes(b" ")
         # What there is counts.
         assert not stopped.value.fail
 
-    assert (await run(one, receive)).is_cut
+    exchange = await run(one, receive)
+    assert (exchange.content_encoding, exchange.is_cut) == (b"gzip,br", True)
+    assert response.headers == {}
 
 
 @pytest_twisted.ensureDeferred
 async def test_a_repeated_request_begins_anew(one: Download) -> None:
-    response = Response(URL, headers={"Content-Encoding": ["gzip", "br"]})
-
-    def answer(request: Request) -> None:
+    def repeat(request: Request) -> None:
+        one.on_response(Response(URL, headers={"Content-Encoding": "gzip"}))
         with pytest.raises(StopDownload):
             one.on_bytes(bytes(512_001))
-        one.on_response(response)
-
-    def repeat(request: Request) -> None:
-        answer(request)
         one.on_queued(request)
         one.on_bytes(bytes(512_000))
 
-    first, second, third = [await run(one, each) for each in (answer, repeat, lambda request: 0)]
-    assert (first.content_encoding, first.is_cut) == (b"gzip,br", True)
-    assert response.headers == {}
-    assert (second.content_encoding, second.is_cut) == (b"", False)
-    # What a middleware answers is not encoded as the answer before.
-    assert (third.content_encoding, third.is_cut) == (b"", False)
+    exchange = await run(one, repeat)
+    assert (exchange.content_encoding, exchange.is_cut) == (b"", False)
 
 
 @pytest_twisted.ensureDeferred
@@ -266,10 +243,10 @@ def test_time_counts_from_when_a_request_leaves_the_downloader(one: Download, cl
     one.on_left_downloader()
     one.on_queued(Request(URL))
     clock.now += 10
-    assert one.seconds_left == 15
+    assert one.seconds_left == 11
     one.on_left_downloader()
     clock.now += 1
-    assert one.seconds_left == 14
+    assert one.seconds_left == 10
 
 
 @pytest_twisted.ensureDeferred
@@ -286,13 +263,19 @@ async def test_concurrency_is_released_while_the_downloader_has_a_request(
     assert limit.notes == [True, False, True, False, True]
     await run(one)
     assert limit.notes == [True, False] * 3
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_download_that_is_given_up_reacquires_its_concurrency(
+    one: Download, limit: Limit
+) -> None:
     running = start(one, one.on_queued, Deferred())
     await settled()
-    assert limit.notes == [*[True, False] * 3, True]
+    assert limit.notes == [True]
     one.give_up(CrawlStopping())
     with pytest.raises(CrawlStopping):
         await running
-    assert limit.notes == [True, False] * 4
+    assert limit.notes == [True, False]
 
 
 @pytest.mark.parametrize("method", ["admit", "on_queued"])
@@ -302,11 +285,10 @@ async def test_each_hop_may_have_five_requests(one: Download, limit: Limit, meth
         for _ in range(times):
             one.admit() if method == "admit" else one.on_queued(Request(URL))
 
-    for _ in range(2):
-        await run(one, lambda request: call(5))
+    call(5)
     with pytest.raises(FetchFailed, match="repeats the request more than 4 times"):
-        await run(one, lambda request: call(6))
-    assert limit.notes == ([True, False] * 15 if method == "on_queued" else [])
+        await run(one, lambda request: call(1))
+    assert limit.notes == ([True, False] * 5 if method == "on_queued" else [])
 
 
 def test_a_request_is_moved_to_the_front_until_it_leaves_the_queue(
@@ -322,13 +304,13 @@ def test_a_request_is_moved_to_the_front_until_it_leaves_the_queue(
         assert clock.call() == delay
         clock.now += 10
         assert queue[0][0] is mine
-        assert one.seconds_left == 15
+        assert one.seconds_left == 11
     queue.popleft()
     clock.call()
     clock.now += 1
-    assert one.seconds_left == 14
+    assert one.seconds_left == 10
     # What is left is the time limit.
-    assert clock.delays == [15]
+    assert clock.delays == [11]
 
 
 def test_signals_about_its_requests_reach_a_download(one: Download, limit: Limit) -> None:
