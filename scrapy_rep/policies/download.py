@@ -48,8 +48,8 @@ _HANDLER_GRACE = 1.0
 class Download:
     """The download for one hop of the robots.txt of *origin*.
 
-    It is cut at REP_MAX_SIZE bytes and fails when *seconds* are over. Time in the queue of
-    a download slot or in a throttle does not count: otherwise, with a DOWNLOAD_DELAY of 20 s, every
+    It is cut at REP_MAX_SIZE bytes and fails when no *seconds* are left. Time in the queue of a
+    download slot or in a throttle does not count: otherwise, with a DOWNLOAD_DELAY of 20 s, every
     host would be unreachable. All other time counts.
     """
 
@@ -78,7 +78,7 @@ class Download:
         assert self.crawler.engine is not None
         request.meta[_DOWNLOAD] = self
         # Later than our timeout, so that ours decides with every handler.
-        request.meta["download_timeout"] = self.seconds_left + _HANDLER_GRACE
+        request.meta["download_timeout"] = self.seconds + _HANDLER_GRACE
         self._start_clock()
         self._engine = deferred_from_coro(self.crawler.engine.download_async(request))
         self._engine.addBoth(self._finish)
@@ -101,11 +101,6 @@ class Download:
         if not self._outcome.called:
             self._outcome.callback(result)
 
-    @property
-    def seconds_left(self) -> float:
-        """The remaining seconds; 0 or less after the timeout."""
-        return self.seconds - max(self.clock() - self._counted_since, 0.0)
-
     def _start_clock(self) -> None:
         self._stop_clock()
         if not self._outcome.called:
@@ -114,7 +109,8 @@ class Download:
             self._timer = call_later(max(self.seconds, 0.0), self.give_up, expired)
 
     def _stop_clock(self) -> None:
-        self.seconds, self._counted_since = self.seconds_left, inf
+        self.seconds -= max(self.clock() - self._counted_since, 0.0)
+        self._counted_since = inf
         if self._timer is not None:
             self._timer.cancel()
 
