@@ -67,9 +67,7 @@ def _inflate(data: bytes, limit: int) -> tuple[bytes, bool]:
 
 
 def _unbrotli(data: bytes, limit: int) -> tuple[bytes, bool]:
-    import brotli
-
-    stream = brotli.Decompressor()
+    stream = import_module("brotli").Decompressor()
     return stream.process(data, output_buffer_limit=limit), stream.is_finished()
 
 

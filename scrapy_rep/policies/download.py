@@ -33,9 +33,8 @@ from scrapy_rep.policies.hops import is_downgrade
 from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.settings import RepSettings
 
-#: The most requests for one hop, including those that middlewares repeat.
-MAX_REQUESTS = 5
-
+# The most requests for one hop, including those that middlewares repeat.
+_MAX_REQUESTS = 5
 # Meta key: the download that a request belongs to.
 _DOWNLOAD = "rep_download"
 # Seconds between two checks whether a request has left the queue of its slot.
@@ -117,18 +116,15 @@ class Download:
     # -- what happens to its requests, the first one and repeated ones ---------------
 
     def admit(self) -> None:
-        """Called when a request reaches our middleware.
-
-        Raises :exc:`~scrapy.exceptions.IgnoreRequest` if it must not be sent.
-        """
+        """Called when a request reaches our middleware. Raises IgnoreRequest to drop it."""
         if not self._may_continue("middleware"):
             raise IgnoreRequest("the robots.txt fetch has ended")
 
     def _may_continue(self, reached: str) -> bool:
         """Whether a request may continue that has *reached* the middleware or the downloader."""
         self._requests[reached] += 1
-        if self._requests[reached] > MAX_REQUESTS and self._given_up is None:
-            why = f"a middleware repeats the request more than {MAX_REQUESTS - 1} times"
+        if self._requests[reached] > _MAX_REQUESTS and self._given_up is None:
+            why = f"a middleware repeats the request more than {_MAX_REQUESTS - 1} times"
             self.give_up(FetchFailed(why))
         return self._given_up is None
 
@@ -167,10 +163,7 @@ class Download:
         self._start_clock()
 
     def on_bytes(self, data: bytes, **_: Any) -> None:
-        """Called when *data*, a part of the body, has arrived.
-
-        Raises :exc:`~scrapy.exceptions.StopDownload` after the last part that is needed.
-        """
+        """Called with *data*, a part of the body. Raises StopDownload if no more is needed."""
         self._received += len(data)
         if self._given_up is not None or self._received > self.settings.max_size:
             raise StopDownload(fail=self._given_up is not None)

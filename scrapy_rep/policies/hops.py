@@ -24,10 +24,6 @@ from scrapy_rep.rep.text import printable
 MAX_KEPT = 7 * 1024
 # A longer Content-Encoding header is an error.
 _MAX_ENCODING = 1024
-# The colon, the space and the line end of a header.
-_AROUND = 4
-# It is read first, because a redirect needs it.
-_LOCATION = "location"
 # RFC 9111 §4.2.1: "the most restrictive directive should be honored". It may be among
 # those that did not fit.
 _MOST_RESTRICTIVE = ("cache-control", "no-cache")
@@ -89,19 +85,21 @@ def keep(values_of: Callable[[str], list[bytes]]) -> tuple[str | None, Headers]:
     *values_of* returns the values of a header. Headers that do not fit are ignored, and can never
     extend the lifetime of a response.
     """
-    kept: list[tuple[str, str]] = []
+    kept: dict[str, list[str]] = {}
     left, is_cut = MAX_KEPT, False
-    for name in (_LOCATION, *sorted(KEPT_HEADERS)):
+    # The Location is first, because a redirect needs it.
+    for name in ("location", *sorted(KEPT_HEADERS)):
+        kept[name] = []
         for value in values_of(name):
-            size = len(name) + len(value) + _AROUND
+            size = len(f"{name}: \r\n") + len(value)
             if size > left:
                 is_cut = True
                 break
             left -= size
-            kept.append((name, value.decode("latin-1")))
-    location = next((value for name, value in kept if name == _LOCATION), None)
-    headers = tuple(field for field in kept if field[0] != _LOCATION)
-    return location, (*headers, _MOST_RESTRICTIVE) if is_cut else headers
+            kept[name].append(value.decode("latin-1"))
+    locations = kept.pop("location")
+    headers = tuple((name, value) for name, values in kept.items() for value in values)
+    return locations[0] if locations else None, (*headers, _MOST_RESTRICTIVE) if is_cut else headers
 
 
 def target_of(status: int, location: str | None, url: str) -> str | None:
