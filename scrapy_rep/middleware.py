@@ -25,7 +25,7 @@ from scrapy_rep.observers.summary import Summary
 from scrapy_rep.pages.statements import PAGE_RULES
 from scrapy_rep.pages.tdmrep import TdmFiles, asks_for_tdm_file
 from scrapy_rep.policies.cache import PolicyCache, steady
-from scrapy_rep.policies.download import Download, download_of
+from scrapy_rep.policies.download import download_of
 from scrapy_rep.rep.decision import Admit, Fetch, Hold, Refuse, RequestFacts, decide, verdict_now
 from scrapy_rep.rep.parsing.agents import Agents
 from scrapy_rep.rep.parsing.urls import Origin
@@ -177,7 +177,7 @@ class RepMiddleware:
             if download is not None:
                 download.admit()
                 turn = self._pacing.admit_fetch(request)
-                return None if turn is None else self._wait_for_turn_of_fetch(turn, download)
+                return None if turn is None else download.wait_for_turn(turn)
             if self._observe_allowed:
                 self._observers.on_exempt(request, "dont_obey_robotstxt")
             return None
@@ -215,10 +215,6 @@ class RepMiddleware:
                 return None
         origin = policy.origin if policy is not None else Origin.of(request.url)
         return self._hold(origin, request, arrival, turn)
-
-    async def _wait_for_turn_of_fetch(self, turn: Deferred[None], download: Download) -> None:
-        with self._limit.released(), download.clock_stopped():
-            await maybe_deferred_to_future(turn)
 
     # -- held requests ----------------------------------------------------------------
 

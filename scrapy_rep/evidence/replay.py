@@ -8,10 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from scrapy import Request
+from scrapy.http import Response
+
 from scrapy_rep.evidence.lines import NotAsClaimed
 from scrapy_rep.evidence.warc import Answered
+from scrapy_rep.observers.observer import Exchange
 from scrapy_rep.policies.errors import FetchFailed
-from scrapy_rep.policies.hops import Answer, Hops
+from scrapy_rep.policies.hops import Hops
 from scrapy_rep.rep.caching.access import Failure, FetchResult
 
 _HTTP = ("http://", "https://")
@@ -35,7 +39,7 @@ def replay(
         if answer.url != hops.urls[-1]:
             raise NotAsClaimed(f"the archive has an answer from {answer.url}, not {hops.urls[-1]}")
         try:
-            result = hops.add(_as_received(answer), claimed["user_agent"])
+            result = hops.add(_exchange(answer, claimed["user_agent"]))
         except FetchFailed:
             result = _no_answer(robots_url, claimed)
         if result is None:
@@ -59,10 +63,12 @@ def replay(
     )
 
 
-def _as_received(answer: Answered) -> Answer:
+def _exchange(answer: Answered, user_agent: str) -> Exchange:
+    request = Request(answer.url, headers={"User-Agent": user_agent.encode("utf-8", "replace")})
+    flags = ["dataloss"] if answer.truncated == "disconnect" else []
+    response = Response(answer.url, answer.status, answer.headers, answer.body, flags)
     encoding = b",".join(answer.lines("content-encoding"))
-    is_cut, is_broken = answer.truncated == "length", answer.truncated == "disconnect"
-    return Answer(answer.status, answer.lines, answer.body, encoding, is_cut, is_broken)
+    return Exchange(request, response, encoding, is_cut=answer.truncated == "length")
 
 
 def _has_no_answer(claimed: Mapping[str, Any]) -> bool:

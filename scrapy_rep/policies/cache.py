@@ -21,7 +21,8 @@ from scrapy_rep.holding.concurrency import ConcurrencyLimit
 from scrapy_rep.observers.observer import Fetched, Observers
 from scrapy_rep.observers.policy_log import PolicyLog
 from scrapy_rep.observers.stats import count, observe_duration
-from scrapy_rep.policies.fetcher import RobotsTxtFetcher, user_agent_of
+from scrapy_rep.policies.fetcher import RobotsTxtFetcher
+from scrapy_rep.policies.hops import user_agent_of
 from scrapy_rep.policies.memory import PolicyMemory
 from scrapy_rep.policies.reader import PolicyReader
 from scrapy_rep.policies.states import FetchWith, State, UseStored, after_claim, state_of

@@ -8,6 +8,7 @@ from __future__ import annotations
 import sys
 import zlib
 from collections.abc import Callable, Sequence
+from importlib import import_module
 
 from scrapy_rep.policies.errors import FetchFailed
 
@@ -39,52 +40,39 @@ def decompress(body: bytes, encodings: Sequence[str], limit: int, *, cut: bool) 
             raise FetchFailed(f"cannot decode Content-Encoding {name!r}: {error}") from error
         if not complete and not cut and len(body) < limit:
             raise FetchFailed(f"the body is incomplete (Content-Encoding {name!r})")
-    return body
+    return body[:limit]
 
 
 def _gunzip(data: bytes, limit: int) -> tuple[bytes, bool]:
-    decoded = bytearray()
-    complete = False
+    decoded = b""
     # RFC 1952 §2.2: a gzip file is one or more members. Other bytes after them are ignored.
     for _ in range(_MAX_GZIP_MEMBERS):
         member = zlib.decompressobj(16 + zlib.MAX_WBITS)
         decoded += member.decompress(data, limit - len(decoded))
-        complete = member.eof
         data = member.unused_data
         if not data.startswith(b"\x1f\x8b") or len(decoded) >= limit:
-            break
-    else:
-        # The other members may contain rules that refuse something.
-        raise ValueError(f"more than {_MAX_GZIP_MEMBERS} gzip members")
-    return bytes(decoded), complete
+            return decoded, member.eof
+    # The other members may contain rules that refuse something.
+    raise ValueError(f"more than {_MAX_GZIP_MEMBERS} gzip members")
 
 
 def _inflate(data: bytes, limit: int) -> tuple[bytes, bool]:
     # RFC 9110 §8.4.1.2: "deflate" is the zlib format. Some servers send the raw one instead.
     stream = zlib.decompressobj()
     try:
-        decoded = stream.decompress(data, limit)
+        return stream.decompress(data, limit), stream.eof
     except zlib.error:
         stream = zlib.decompressobj(-zlib.MAX_WBITS)
-        decoded = stream.decompress(data, limit)
-    return decoded, stream.eof
+        return stream.decompress(data, limit), stream.eof
 
 
 def _unbrotli(data: bytes, limit: int) -> tuple[bytes, bool]:
-    import brotli
-
-    stream = brotli.Decompressor()
-    # It does not grow the buffer beyond the limit, but fills what it has.
-    decoded = stream.process(data, output_buffer_limit=limit)
-    return decoded[:limit], stream.is_finished()
+    stream = import_module("brotli").Decompressor()
+    return stream.process(data, output_buffer_limit=limit), stream.is_finished()
 
 
 def _unzstd(data: bytes, limit: int) -> tuple[bytes, bool]:
-    if sys.version_info >= (3, 14):
-        from compression import zstd
-    else:
-        from backports import zstd
-
+    zstd = import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
     # RFC 9659: no Content-Encoding needs a window above 8 MB.
     stream = zstd.ZstdDecompressor(options={zstd.DecompressionParameter.window_log_max: 23})
     return stream.decompress(data, limit), stream.eof

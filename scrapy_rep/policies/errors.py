@@ -15,6 +15,8 @@ class FetchFailed(Exception):
 
 def describe(error: Exception) -> str:
     """*error* as text, with its location if code of a project or another package raised it."""
+    if isinstance(error, FetchFailed):
+        return str(error)
     place = raised_in(error)
     where = f" (in {place})" if place else ""
     # For several errors at once, Twisted would show only their repr.

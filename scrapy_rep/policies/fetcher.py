@@ -22,12 +22,12 @@ from twisted.internet.defer import DeferredSemaphore
 from scrapy_rep.engine import Engine
 from scrapy_rep.exceptions import CrawlStopping
 from scrapy_rep.holding.concurrency import ConcurrencyLimit
-from scrapy_rep.observers.observer import Exchange, Observers
+from scrapy_rep.observers.observer import Observers
 from scrapy_rep.observers.policy_log import PolicyLog
 from scrapy_rep.observers.stats import count
 from scrapy_rep.policies.download import Download, connect_downloads
 from scrapy_rep.policies.errors import FetchFailed, describe, raised_in
-from scrapy_rep.policies.hops import Answer, Hops, may_authenticate
+from scrapy_rep.policies.hops import Hops, may_authenticate
 from scrapy_rep.rep.caching.access import Failure, FetchResult
 from scrapy_rep.rep.caching.cache_entry import CacheEntry
 from scrapy_rep.rep.caching.freshness import validators
@@ -42,19 +42,13 @@ _CREDENTIALS = ("http_user", "http_pass", "ftp_user", "ftp_password")
 # The meta of every robots.txt request. It overrides the meta of the page's request.
 _META: dict[str, Any] = {
     "dont_obey_robotstxt": True,
-    # The allowed domains are about pages.
-    "allow_offsite": True,
-    # Redirects are followed here.
-    "dont_redirect": True,
-    # The policy cache retries, after REP_RETRY_DELAY.
-    "dont_retry": True,
+    "allow_offsite": True,  # The allowed domains are about pages.
+    "dont_redirect": True,  # Redirects are followed here.
+    "dont_retry": True,  # The policy cache retries, after REP_RETRY_DELAY.
     "dont_merge_cookies": True,
-    # Scrapy's HTTP cache stores errors too, by default forever.
-    "dont_cache": True,
-    # Hops check this.
-    "download_fail_on_dataloss": False,
-    # No limit here: over DOWNLOAD_MAXSIZE, the whole body is dropped.
-    "download_maxsize": 0,
+    "dont_cache": True,  # Scrapy's HTTP cache stores errors too, by default forever.
+    "download_fail_on_dataloss": False,  # Hops check this.
+    "download_maxsize": 0,  # No limit here: over DOWNLOAD_MAXSIZE, the whole body is dropped.
     "download_warnsize": 0,
 }
 
@@ -94,22 +88,21 @@ class RobotsTxtFetcher:
     observers: Observers
 
     def __post_init__(self) -> None:
-        self._downloads: set[Download] = set()
-        self._allow(self.settings.max_fetches)
+        # By origin. The policy cache has one fetch of each at a time.
+        self._downloads: dict[Origin, Download] = {}
+        self._limiter = FetchLimiter(self.settings.concurrent_requests, self.settings.max_fetches)
         self.concurrency.on_stop.append(self._give_up)
         self.crawler.signals.connect(self._spider_opened, signals.spider_opened)
         connect_downloads(self.crawler.signals)
 
-    def _allow(self, fetches: int) -> None:
-        self._limiter = FetchLimiter(self.settings.concurrent_requests, fetches)
-
     def _spider_opened(self) -> None:
         # Before this signal, there are no download handlers.
-        self._allow(Engine(self.crawler).widen_pools(self.settings.max_fetches))
+        in_all = Engine(self.crawler).widen_pools(self.settings.max_fetches)
+        self._limiter = FetchLimiter(self.settings.concurrent_requests, in_all)
 
     def _give_up(self) -> None:
-        for each in list(self._downloads):
-            each.give_up(CrawlStopping())
+        for download in list(self._downloads.values()):
+            download.give_up(CrawlStopping())
 
     async def fetch(
         self, origin: Origin, asking: Request, known: CacheEntry | None = None
@@ -119,44 +112,37 @@ class RobotsTxtFetcher:
         The request is conditional if *known* has a response that can be revalidated. A failure is
         a result too. Raises only :exc:`~scrapy_rep.CrawlStopping`.
         """
-        download = Download(self.crawler, self.concurrency, self.settings, origin)
         try:
             async with self._limiter.acquire():
-                if self.concurrency.is_closing:
-                    raise CrawlStopping
-                self._downloads.add(download)
-                return await self._follow(download, origin, asking, known)
+                return await self._follow(origin, asking, known)
         except CrawlStopping:
             raise
         except Exception as error:
-            detail = self._failed(origin, error)
+            if not isinstance(error, FetchFailed | IgnoreRequest):
+                count(self.crawler, f"{origin.stats}/exception_count/{type(error)}")
+            if raised_in(error) is not None:
+                self.log.on_exception(origin, error)
+            detail = printable(describe(error))
             return FetchResult(origin.robots_url, failure=Failure.NO_ANSWER, detail=detail)
         finally:
-            self._downloads.discard(download)
-
-    def _failed(self, origin: Origin, error: Exception) -> str:
-        """Count and log *error*, and return its description."""
-        if isinstance(error, FetchFailed):
-            return printable(str(error))
-        if not isinstance(error, IgnoreRequest):
-            count(self.crawler, f"{origin.stats}/exception_count/{type(error)}")
-        if raised_in(error) is not None:
-            self.log.on_exception(origin, error)
-        return printable(describe(error))
+            self._downloads.pop(origin, None)
 
     async def _follow(
-        self, download: Download, origin: Origin, asking: Request, known: CacheEntry | None
+        self, origin: Origin, asking: Request, known: CacheEntry | None
     ) -> FetchResult:
-        hops = Hops([origin.robots_url], self.settings.max_redirects, self.settings.max_size)
-        result = None
+        settings = self.settings
+        hops = Hops([origin.robots_url], settings.max_redirects, settings.max_size)
+        seconds, result = settings.fetch_timeout, None
         while result is None:
+            if self.concurrency.is_closing:
+                raise CrawlStopping
+            download = Download(self.crawler, self.concurrency, settings, origin, seconds)
+            self._downloads[origin] = download
             request = self._request(hops.urls[-1], origin, asking, known)
-            response = await download.run(request)
-            sent = (download.encoding, download.is_cut)
-            self.observers.on_answer(origin, Exchange(request, response, *sent))
-            status, is_broken = response.status, "dataloss" in response.flags
-            answer = Answer(status, response.headers.getlist, response.body, *sent, is_broken)
-            result = hops.add(answer, user_agent_of(request))
+            exchange = await download.run(request)
+            seconds = download.seconds
+            self.observers.on_answer(origin, exchange)
+            result = hops.add(exchange)
             if result is None or result.failure is not None:
                 count(self.crawler, f"{origin.stats}/redirect_count")
         if result.failure is None:
@@ -168,12 +154,9 @@ class RobotsTxtFetcher:
         self, url: str, origin: Origin, asking: Request, known: CacheEntry | None
     ) -> Request:
         """A new request for each hop: Scrapy writes values for one host into the meta."""
-        meta: dict[str, Any] = {
-            key: asking.meta[key] for key in self.settings.fetch_meta_keys if key in asking.meta
-        }
+        meta = {key: asking.meta[key] for key in self.settings.fetch_meta_keys & asking.meta.keys()}
         if not may_authenticate(url, origin, meta.get("http_auth_domain")):
-            for key in _CREDENTIALS:
-                meta.pop(key, None)
+            meta = {key: value for key, value in meta.items() if key not in _CREDENTIALS}
         # Compression saves nothing on files of this size, and can be a bomb.
         headers: dict[str, Any] = {"Accept-Encoding": "identity"}
         if known is not None and known.stored is not None and known.stored.result.url == url:
@@ -187,8 +170,3 @@ class RobotsTxtFetcher:
             headers["Proxy-Authorization"] = asking.headers.get("Proxy-Authorization")
         headers |= self.settings.fetch_headers
         return Request(url, headers=headers, meta=meta | _META, callback=NO_CALLBACK, priority=1000)
-
-
-def user_agent_of(request: Request) -> str:
-    """The User-Agent header of *request*; after it was sent, the one that was sent."""
-    return (request.headers.get("User-Agent") or b"").decode("utf-8", "replace")

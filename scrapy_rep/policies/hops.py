@@ -5,71 +5,35 @@ Only values and pure functions. They send no requests.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple
 from urllib.parse import urldefrag, urljoin, urlsplit
 
+from scrapy import Request
 from w3lib.url import safe_url_string
 
+from scrapy_rep.observers.observer import Exchange
 from scrapy_rep.policies.decompress import decompress
 from scrapy_rep.policies.errors import FetchFailed
 from scrapy_rep.rep.caching.access import Failure, FetchResult, Headers
 from scrapy_rep.rep.caching.freshness import KEPT_HEADERS, of_lifetime
-from scrapy_rep.rep.parsing.urls import InvalidURL, Origin
+from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.text import printable
 
 #: The most bytes of headers that are stored: a download handler may return megabytes.
 MAX_KEPT = 7 * 1024
 # A longer Content-Encoding header is an error.
 _MAX_ENCODING = 1024
-# The colon, the space and the line end of a header.
-_AROUND = 4
-# It is read first, because a redirect needs it.
-_LOCATION = "location"
 # RFC 9111 §4.2.1: "the most restrictive directive should be honored". It may be among
 # those that did not fit.
 _MOST_RESTRICTIVE = ("cache-control", "no-cache")
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _SCHEMES = ("http", "https")
 
-#: Returns the values of all headers with a name in lower case.
-Lines = Callable[[str], Iterable[bytes]]
-
-
-class Answer(NamedTuple):
-    """A response. *is_cut*: we stopped reading the body. *is_broken*: the connection closed."""
-
-    status: int
-    lines: Lines
-    body: bytes
-    encoding: bytes
-    is_cut: bool
-    is_broken: bool
-
-    def read(self, max_size: int) -> tuple[bytes, bool]:
-        """The decoded body up to *max_size* bytes and one more, and whether it is cut.
-
-        Raises :exc:`FetchFailed`.
-        """
-        # RFC 9309 §2.3.1.3, §2.3.1.4: for other responses, only the status counts, even if their
-        # body is broken.
-        if not 200 <= self.status < 300:
-            return b"", False
-        if self.is_broken:
-            raise FetchFailed("the connection closed before the end of the body")
-        if len(self.encoding) > _MAX_ENCODING:
-            raise FetchFailed(f"the Content-Encoding header has more than {_MAX_ENCODING} bytes")
-        encodings = self.encoding.decode("latin-1").split(",")
-        # One byte more shows whether the body is longer.
-        limit = max_size + 1
-        body = decompress(self.body, encodings, limit, cut=self.is_cut)[:limit]
-        return body, self.is_cut or len(body) == limit
-
 
 @dataclass(slots=True)
 class Hops:
-    """The responses of one fetch so far, up to *max_redirects* and *max_size* bytes of the body."""
+    """The hops of one fetch so far, with at most *max_redirects* and *max_size* bytes of body."""
 
     #: The URLs requested so far, and the next one.
     urls: list[str]
@@ -78,89 +42,71 @@ class Hops:
     #: For each redirect that was followed, the headers that determine its lifetime.
     via: list[Headers] = field(default_factory=list)
 
-    def add(self, answer: Answer, user_agent: str) -> FetchResult | None:
-        """The result, if *answer* is the last one; ``None`` if a redirect leads to another URL.
+    def add(self, exchange: Exchange) -> FetchResult | None:
+        """The result, if *exchange* is the last one; ``None`` if a redirect leads to another URL.
 
-        *user_agent* is the one that was sent. Raises :exc:`FetchFailed` if the body cannot be read.
+        Raises :exc:`FetchFailed` if the body cannot be read.
         """
-        location, headers = keep(answer.lines)
-        redirect = next_hop(answer.status, location, self.urls, self.max_redirects)
-        url, count = self.urls[-1], len(self.urls)
-        if redirect is None:
-            body, is_cut = answer.read(self.max_size)
+        url, count, response = self.urls[-1], len(self.urls), exchange.response
+        location, headers = keep(response.headers.getlist)
+        target = target_of(response.status, location, url)
+        if target is None:
+            body, is_cut = _read(exchange, self.max_size)
             return FetchResult(
                 url,
-                answer.status,
+                response.status,
                 body,
                 redirects=count - 1,
-                detail=f"status {answer.status}",
+                detail=f"status {response.status}",
                 headers=headers,
                 cut=is_cut,
                 via=tuple(self.via),
-                user_agent=user_agent,
+                user_agent=user_agent_of(exchange.request),
             )
-        if redirect.failure is not None:
-            detail = f"{count} redirects, the last one to {printable(redirect.url)}"
-            return FetchResult(url, answer.status, b"", count, redirect.failure, detail)
+        if failure := self._failure(target):
+            detail = f"{count} redirects, the last one to {printable(target)}"
+            return FetchResult(url, response.status, b"", count, failure, detail)
         self.via.append(of_lifetime(headers))
-        self.urls.append(redirect.url)
+        self.urls.append(target)
+        return None
+
+    def _failure(self, target: str) -> Failure | None:
+        """Why *target* is not requested."""
+        if urlsplit(target).scheme not in _SCHEMES:
+            return Failure.REDIRECT_TO_OTHER_SCHEME
+        if target in self.urls or len(self.urls) > self.max_redirects:
+            return Failure.TOO_MANY_REDIRECTS
         return None
 
 
-# -- headers ----------------------------------------------------------------------
-
-
-def keep(lines: Lines) -> tuple[str | None, Headers]:
+def keep(values_of: Callable[[str], list[bytes]]) -> tuple[str | None, Headers]:
     """The Location, and the headers for caching, with names in lower case.
 
-    Headers that do not fit are ignored, and can never extend the lifetime of a response.
+    *values_of* returns the values of a header. Headers that do not fit are ignored, and can never
+    extend the lifetime of a response.
     """
-    left = MAX_KEPT
-    kept: list[tuple[str, str]] = []
-    is_cut = False
-    for name in (_LOCATION, *sorted(KEPT_HEADERS)):
-        for value in lines(name):
-            size = len(name) + len(value) + _AROUND
+    kept: dict[str, list[str]] = {}
+    left, is_cut = MAX_KEPT, False
+    # The Location is first, because a redirect needs it.
+    for name in ("location", *sorted(KEPT_HEADERS)):
+        kept[name] = []
+        for value in values_of(name):
+            size = len(f"{name}: \r\n") + len(value)
             if size > left:
                 is_cut = True
                 break
             left -= size
-            kept.append((name, value.decode("latin-1")))
-    location = next((value for name, value in kept if name == _LOCATION), None)
-    headers = tuple(field for field in kept if field[0] != _LOCATION)
-    return location, (*headers, _MOST_RESTRICTIVE) if is_cut else headers
+            kept[name].append(value.decode("latin-1"))
+    locations = kept.pop("location")
+    headers = tuple((name, value) for name, values in kept.items() for value in values)
+    return locations[0] if locations else None, (*headers, _MOST_RESTRICTIVE) if is_cut else headers
 
 
-# -- redirects --------------------------------------------------------------------
+def target_of(status: int, location: str | None, url: str) -> str | None:
+    """The target of a redirect from *url*, without userinfo and fragment; ``None`` if invalid.
 
-
-class Redirect(NamedTuple):
-    """A redirect to *url*, which is requested next unless there is a *failure*."""
-
-    url: str
-    failure: Failure | None = None
-
-
-def next_hop(
-    status: int, location: str | None, hops: Sequence[str], max_redirects: int
-) -> Redirect | None:
-    """The redirect in a response with *status* and *location*; ``None`` if it is not a redirect.
-
-    *hops* are the URLs requested so far, the URL of this response last. *location* is the value of
-    the header, decoded as Latin-1.
+    *location* is the header, decoded as Latin-1.
     """
-    url = _target(status, location, hops[-1])
-    if url is None:
-        return None
-    if urlsplit(url).scheme not in _SCHEMES:
-        return Redirect(url, Failure.REDIRECT_TO_OTHER_SCHEME)
-    if url in hops or len(hops) > max_redirects:
-        return Redirect(url, Failure.TOO_MANY_REDIRECTS)
-    return Redirect(url)
-
-
-def _target(status: int, location: str | None, url: str) -> str | None:
-    """The target without userinfo and fragment: a valid http or https URL, or another scheme."""
     if status not in _REDIRECTS or not location:
         return None
     try:
@@ -168,10 +114,32 @@ def _target(status: int, location: str | None, url: str) -> str | None:
         parts = urlsplit(target)
         if parts.scheme not in _SCHEMES:
             return target
-        origin = Origin.of(target)
-    except (InvalidURL, ValueError):
+        query = f"?{parts.query}" if parts.query else ""
+        return f"{Origin.of(target)}{parts.path or '/'}{query}"
+    except ValueError:
         return None
-    return f"{origin}{parts.path or '/'}{'?' if parts.query else ''}{parts.query}"
+
+
+def _read(exchange: Exchange, max_size: int) -> tuple[bytes, bool]:
+    """The decoded body up to *max_size* bytes and one more, and whether it is cut."""
+    response, encoding, is_cut = exchange.response, exchange.content_encoding, exchange.is_cut
+    # RFC 9309 §2.3.1.3, §2.3.1.4: for other responses, only the status counts, even if their
+    # body is broken.
+    if not 200 <= response.status < 300:
+        return b"", False
+    if "dataloss" in response.flags:
+        raise FetchFailed("the connection closed before the end of the body")
+    if len(encoding) > _MAX_ENCODING:
+        raise FetchFailed(f"the Content-Encoding header has more than {_MAX_ENCODING} bytes")
+    # One byte more shows whether the body is longer.
+    limit = max_size + 1
+    body = decompress(response.body, encoding.decode("latin-1").split(","), limit, cut=is_cut)
+    return body, is_cut or len(body) == limit
+
+
+def user_agent_of(request: Request) -> str:
+    """The User-Agent header of *request*; after it was sent, the one that was sent."""
+    return (request.headers.get("User-Agent") or b"").decode("utf-8", "replace")
 
 
 def is_downgrade(url: str, origin: Origin) -> bool:

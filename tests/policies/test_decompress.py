@@ -93,7 +93,8 @@ def test_a_bomb_in_a_bomb() -> None:
 
 @pytest.mark.parametrize("encodings", [[], [""], ["identity"], ["Identity ", ""]], ids=repr)
 def test_no_encoding_leaves_the_body_alone(encodings: list[str]) -> None:
-    assert decompress(TEXT, encodings, 5, cut=False) == TEXT
+    assert decompress(TEXT, encodings, LIMIT, cut=False) == TEXT
+    assert decompress(TEXT, encodings, 5, cut=False) == TEXT[:5]
 
 
 def test_encodings_are_undone_from_the_last_to_the_first() -> None:

@@ -1,37 +1,61 @@
-"""A download without a crawl: its time, and its end."""
+"""A download without a crawl: its time, its requests, and its end."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import pytest_twisted
-from scrapy import Request
+from scrapy import Request, signals
 from scrapy.exceptions import IgnoreRequest, StopDownload
 from scrapy.http import Response
 from scrapy.settings import Settings
-from scrapy.utils.defer import deferred_from_coro
+from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.test import get_crawler
+from twisted.internet.defer import Deferred
 
 from scrapy_rep.exceptions import CrawlStopping
 from scrapy_rep.holding.concurrency import ConcurrencyLimit
-from scrapy_rep.policies.download import Download
+from scrapy_rep.observers.observer import Exchange
+from scrapy_rep.policies.download import Download, connect_downloads
 from scrapy_rep.policies.errors import FetchFailed
 from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.settings import RepSettings
+from scrapy_rep.stores.base import pause
 
 URL = "https://example.com/robots.txt"
 
 
 class Clock:
-    now = 1000.0
+    """The time, and the calls that are to be made later, made when the test says."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.calls: dict[object, tuple[float, Callable[[], Any]]] = {}
 
     def __call__(self) -> float:
         return self.now
+
+    def call_later(self, delay: float, call: Callable[..., Any], *arguments: object) -> Any:
+        key = object()
+        self.calls[key] = (delay, partial(call, *arguments))
+        return SimpleNamespace(cancel=lambda: self.calls.pop(key, None))
+
+    @property
+    def delays(self) -> list[float]:
+        return [delay for delay, _ in self.calls.values()]
+
+    def call(self) -> float:
+        """Make the only call, and return its delay."""
+        ((delay, call),) = self.calls.values()
+        self.calls.clear()
+        call()
+        return delay
 
 
 class Limit(ConcurrencyLimit):
@@ -47,95 +71,120 @@ class Limit(ConcurrencyLimit):
         self.notes.append(False)
 
 
-def download(clock: Clock, limit: ConcurrencyLimit | None = None) -> Download:
-    crawler = get_crawler()
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr("scrapy_rep.policies.download.call_later", clock.call_later)
+    return clock
+
+
+@pytest.fixture
+def limit() -> Limit:
+    return Limit()
+
+
+@pytest.fixture
+def one(clock: Clock, limit: Limit) -> Download:
     settings = RepSettings.read(Settings({"REP_FETCH_TIMEOUT": 15}))
-    return Download(crawler, limit or Limit(), settings, Origin.of(URL), clock)
+    return Download(get_crawler(), limit, settings, Origin.of(URL), 11.0, clock)
 
 
-async def run(one: Download, on_request: Callable[[Request], None]) -> Request:
-    """Run *one* in an engine that calls *on_request* and has the answer."""
-    response = Response(URL)
+def start(
+    one: Download, on_request: Callable[[Request], object], answer: Deferred[Response]
+) -> Deferred[Exchange]:
+    """Run *one* in an engine that calls *on_request* and has the *answer*."""
 
     async def download_async(request: Request) -> Response:
         on_request(request)
-        return response
+        return await maybe_deferred_to_future(answer)
 
     one.crawler.engine = SimpleNamespace(download_async=download_async)  # type: ignore[assignment]
-    request = Request(URL)
-    assert await deferred_from_coro(one.run(request)) is response
-    return request
+    return deferred_from_coro(one.run(Request(URL)))
+
+
+async def run(
+    one: Download, on_request: Callable[[Request], object] = lambda request: None
+) -> Exchange:
+    """Run *one* in an engine that calls *on_request* and answers."""
+    response, answer = Response(URL), Deferred[Response]()
+    answer.callback(response)
+    exchange = await start(one, on_request, answer)
+    assert exchange.response is response
+    return exchange
+
+
+async def settled() -> None:
+    """Let everything happen that can."""
+    for _ in range(20):
+        await deferred_from_coro(pause(0))
+
+
+# -- time ---------------------------------------------------------------------------
 
 
 @pytest_twisted.ensureDeferred
-async def test_time_runs_down_only_while_the_clock_is_on() -> None:
-    clock = Clock()
-    one = download(clock)
-    clock.now += 100
-    assert one.seconds_left == 15
-    one.start_clock()
-    clock.now += 4
-    assert one.seconds_left == 11
-    one.stop_clock()
-    clock.now += 100
-    assert one.seconds_left == 11
-
-
-@pytest_twisted.ensureDeferred
-async def test_time_does_not_start_anew() -> None:
-    clock = Clock()
-    one = download(clock)
-    for _ in range(5):
-        one.start_clock()
+async def test_time_counts_while_a_request_is_under_way(one: Download, clock: Clock) -> None:
+    def take(request: Request) -> None:
+        # The handler gives up a second later.
+        assert request.meta["download_timeout"] == 12
+        assert clock.delays == [11]
         clock.now += 4
-        one.start_clock()
-        one.stop_clock()
-        one.stop_clock()
-    assert one.seconds_left == -5
+
+    clock.now += 100
+    await run(one, take)
+    assert one.seconds == 7
+    assert clock.delays == []
+    clock.now += 100
+    one.on_left_downloader()
+    assert one.seconds == 7
+    assert clock.delays == []
 
 
 @pytest_twisted.ensureDeferred
-async def test_time_until_a_turn_does_not_count() -> None:
-    clock = Clock()
-    one = download(clock)
-    one.start_clock()
+async def test_a_download_ends_when_its_time_is_over(one: Download, clock: Clock) -> None:
+    answer: Deferred[Response] = Deferred()
+    running = start(one, lambda request: None, answer)
+    await settled()
+    assert clock.call() == 11
+    with pytest.raises(FetchFailed, match="no answer within 15 s"):
+        await running
+    await settled()
+    # It does not go on in the background.
+    assert answer.called
+
+
+@pytest.mark.parametrize("comes", [True, False])
+@pytest_twisted.ensureDeferred
+async def test_waiting_for_a_turn_takes_no_time_and_no_concurrency(
+    one: Download, clock: Clock, limit: Limit, comes: bool
+) -> None:
+    turn: Deferred[None] = Deferred()
+    one.on_left_downloader()
     clock.now += 2
-    with one.clock_stopped():
-        clock.now += 1000
+    waiting = deferred_from_coro(one.wait_for_turn(turn))
+    await settled()
+    clock.now += 1000
+    assert clock.delays == []
+    assert limit.notes == [True]
+    if comes:
+        turn.callback(None)
+        await waiting
+        assert limit.notes == [True, False]
+    else:
+        turn.errback(CrawlStopping())
+        with pytest.raises(CrawlStopping):
+            await waiting
+    assert clock.delays == [9]
     clock.now += 3
-    assert one.seconds_left == 10
-    one.stop_clock()
+    one.on_left_downloader()
+    assert clock.delays == [6]
 
 
 @pytest_twisted.ensureDeferred
-async def test_time_counts_again_after_a_turn_that_did_not_come() -> None:
-    clock = Clock()
-    one = download(clock)
-    with pytest.raises(CrawlStopping), one.clock_stopped():
-        raise CrawlStopping
-    clock.now += 3
-    assert one.seconds_left == 12
-    one.stop_clock()
-
-
-@pytest_twisted.ensureDeferred
-async def test_no_time_counts_when_it_is_over() -> None:
-    clock = Clock()
-    one = download(clock)
+async def test_no_time_counts_when_it_is_over(one: Download, clock: Clock) -> None:
     one.give_up(CrawlStopping())
-    one.start_clock()
-    clock.now += 1
-    assert one.seconds_left == 15
-
-
-@pytest_twisted.ensureDeferred
-async def test_what_was_given_up_between_two_hops_does_not_go_on() -> None:
-    one = download(Clock())
-    one.give_up(CrawlStopping())
-    request = Request(URL)
-    with pytest.raises(CrawlStopping):
-        await one.run(request)
-    assert request.meta == {}
+    one.on_left_downloader()
+    assert clock.delays == []
     with pytest.raises(IgnoreRequest):
         one.admit()
 
@@ -144,152 +193,142 @@ async def test_what_was_given_up_between_two_hops_does_not_go_on() -> None:
 
 
 @pytest_twisted.ensureDeferred
-async def test_no_more_bytes_than_may_be_read() -> None:
-    one = download(Clock())
-    one.on_bytes(512_000)
-    assert not one.is_cut
-    with pytest.raises(StopDownload) as stopped:
-        one.on_bytes(1)
-    # What there is counts.
-    assert not stopped.value.fail
-    assert one.is_cut
-
-
-@pytest_twisted.ensureDeferred
-async def test_a_repeated_request_begins_anew() -> None:
-    one = download(Clock())
-    with pytest.raises(StopDownload):
-        one.on_bytes(512_001)
+async def test_no_more_bytes_than_may_be_read(one: Download) -> None:
     response = Response(URL, headers={"Content-Encoding": ["gzip", "br"]})
-    one.on_response(response)
-    assert one.encoding == b"gzip,br"
+
+    def receive(request: Request) -> None:
+        one.on_response(response)
+        one.on_bytes(bytes(512_000))
+        with pytest.raises(StopDownload) as stopped:
+            one.on_bytes(b" ")
+        # What there is counts.
+        assert not stopped.value.fail
+
+    exchange = await run(one, receive)
+    assert (exchange.content_encoding, exchange.is_cut) == (b"gzip,br", True)
     assert response.headers == {}
-    one.on_queued(Request(URL))
-    assert not one.is_cut
-    assert one.encoding == b""
-    one.on_bytes(512_000)
-    one.stop_clock()
 
 
 @pytest_twisted.ensureDeferred
-async def test_what_a_middleware_answers_is_not_encoded_as_the_answer_before() -> None:
-    one = download(Clock())
-    one.on_response(Response(URL, 301, headers={"Content-Encoding": "gzip"}))
-    with pytest.raises(StopDownload):
-        one.on_bytes(512_001)
-    await run(one, lambda request: None)
-    assert (one.encoding, one.is_cut) == (b"", False)
+async def test_a_repeated_request_begins_anew(one: Download) -> None:
+    def repeat(request: Request) -> None:
+        one.on_response(Response(URL, headers={"Content-Encoding": "gzip"}))
+        with pytest.raises(StopDownload):
+            one.on_bytes(bytes(512_001))
+        one.on_queued(request)
+        one.on_bytes(bytes(512_000))
+
+    exchange = await run(one, repeat)
+    assert (exchange.content_encoding, exchange.is_cut) == (b"", False)
 
 
 @pytest_twisted.ensureDeferred
-async def test_the_rest_of_what_was_given_up_is_not_received() -> None:
-    one = download(Clock())
+async def test_the_rest_of_what_was_given_up_is_not_received(one: Download) -> None:
     one.give_up(CrawlStopping())
     with pytest.raises(StopDownload) as stopped:
-        one.on_bytes(1)
+        one.on_bytes(b" ")
     assert stopped.value.fail
 
 
 @pytest.mark.parametrize(("url", "sent"), [(URL, b"secret"), (URL.replace("https", "http"), None)])
-@pytest_twisted.ensureDeferred
-async def test_credentials_do_not_go_from_https_to_http(url: str, sent: bytes | None) -> None:
-    one = download(Clock())
+def test_credentials_do_not_go_from_https_to_http(
+    one: Download, url: str, sent: bytes | None
+) -> None:
     request = Request(url, headers={"Authorization": "secret"})
     one.on_queued(request)
     assert request.headers.get("Authorization") == sent
-    one.stop_clock()
 
 
-@pytest_twisted.ensureDeferred
-async def test_time_counts_from_when_a_request_leaves_the_queue_or_the_downloader() -> None:
-    clock = Clock()
-    one = download(clock)
-    one.start_clock()
+def test_time_counts_from_when_a_request_leaves_the_downloader(one: Download, clock: Clock) -> None:
+    one.on_left_downloader()
+    clock.now += 2
     one.on_queued(Request(URL))
     clock.now += 10
-    assert one.seconds_left == 15
     one.on_left_downloader()
+    assert clock.delays == [9]
     clock.now += 1
-    assert one.seconds_left == 14
-    one.stop_clock()
+    one.on_left_downloader()
+    assert clock.delays == [8]
 
 
 @pytest_twisted.ensureDeferred
-async def test_concurrency_is_released_while_the_downloader_has_a_request() -> None:
-    limit = Limit()
-    one = download(Clock(), limit)
+async def test_concurrency_is_released_while_the_downloader_has_a_request(
+    one: Download, limit: Limit
+) -> None:
     one.on_queued(Request(URL))
     assert limit.notes == [True]
     one.on_left_downloader()
     assert limit.notes == [True, False]
-    one.on_queued(Request(URL))
-    one.give_up(CrawlStopping())
-    assert limit.notes == [True, False] * 2
-    one.stop_clock()
+    # It has no more than one.
+    for _ in range(2):
+        one.on_queued(Request(URL))
+    assert limit.notes == [True, False, True, False, True]
+    await run(one)
+    assert limit.notes == [True, False] * 3
 
 
 @pytest_twisted.ensureDeferred
-async def test_nothing_is_released_and_no_time_counts_after_the_answer() -> None:
-    clock, limit = Clock(), Limit()
-    one = download(clock, limit)
-    request = await run(one, one.on_queued)
+async def test_a_download_that_is_given_up_reacquires_its_concurrency(
+    one: Download, limit: Limit
+) -> None:
+    running = start(one, one.on_queued, Deferred())
+    await settled()
+    assert limit.notes == [True]
+    one.give_up(CrawlStopping())
+    with pytest.raises(CrawlStopping):
+        await running
     assert limit.notes == [True, False]
-    clock.now += 10
-    assert one.seconds_left == 15
-    # The handler gives up a second later.
-    assert request.meta["download_timeout"] == 16
-    await run(one, lambda request: None)
-    clock.now += 10
-    assert one.seconds_left == 15
 
 
 @pytest.mark.parametrize("method", ["admit", "on_queued"])
 @pytest_twisted.ensureDeferred
-async def test_each_hop_may_have_five_requests(method: str) -> None:
-    one = download(Clock())
-
+async def test_each_hop_may_have_five_requests(one: Download, limit: Limit, method: str) -> None:
     def call(times: int) -> None:
         for _ in range(times):
             one.admit() if method == "admit" else one.on_queued(Request(URL))
 
-    for _ in range(2):
-        await run(one, lambda request: call(5))
+    call(5)
     with pytest.raises(FetchFailed, match="repeats the request more than 4 times"):
-        await run(one, lambda request: call(6))
+        await run(one, lambda request: call(1))
+    assert limit.notes == ([True, False] * 5 if method == "on_queued" else [])
 
 
-@pytest_twisted.ensureDeferred
-async def test_a_request_is_moved_to_the_front_until_it_leaves_the_queue(
-    monkeypatch: pytest.MonkeyPatch,
+def test_a_request_is_moved_to_the_front_until_it_leaves_the_queue(
+    one: Download, clock: Clock
 ) -> None:
-    calls: list[tuple[float, Callable[[], object]]] = []
-
-    def call_later(delay: float, call: Callable[..., object], *arguments: object) -> Any:
-        calls.append((delay, lambda: call(*arguments)))
-        return SimpleNamespace(cancel=calls.clear)
-
-    monkeypatch.setattr("scrapy_rep.policies.download.call_later", call_later)
-    clock = Clock()
-    one = download(clock)
     page, mine = (Request(URL, meta={"download_slot": "a"}) for _ in range(2))
     queue = deque([(page, None), (mine, None)])
     downloader = SimpleNamespace(slots={"a": SimpleNamespace(queue=queue)})
     one.crawler.engine = SimpleNamespace(downloader=downloader)  # type: ignore[assignment]
     one.on_queued(mine)
     for delay in (0, 0.25):
-        ((then, look),) = calls
-        assert then == delay
-        calls.clear()
         queue.rotate()
-        look()
+        assert clock.call() == delay
         clock.now += 10
         assert queue[0][0] is mine
-        assert one.seconds_left == 15
     queue.popleft()
-    calls.pop()[1]()
-    clock.now += 1
-    assert one.seconds_left == 14
+    clock.call()
     # What is left is the time limit.
-    assert [delay for delay, _ in calls] == [15]
-    one.stop_clock()
-    assert calls == []
+    assert clock.delays == [11]
+
+
+def test_signals_about_its_requests_reach_a_download(one: Download, limit: Limit) -> None:
+    connect_downloads(one.crawler.signals)
+    send = one.crawler.signals.send_catch_log
+    mine, page = Request(URL, meta={"rep_download": one}), Request(URL)
+    for request in (page, mine):
+        send(signals.request_reached_downloader, request=request, spider=None)
+    assert limit.notes == [True]
+    for request in (page, mine):
+        send(signals.request_left_downloader, request=request, spider=None)
+    assert limit.notes == [True, False]
+    responses = [Response(URL, headers={"Content-Encoding": "br"}) for _ in range(2)]
+    for request, response in zip((page, mine), responses, strict=True):
+        send(signals.response_downloaded, response=response, request=request, spider=None)
+    assert [response.headers.get("Content-Encoding") for response in responses] == [b"br", None]
+    many = bytes(512_001)
+    stop = {"spider": None, "dont_log": StopDownload}
+    ((_, other),) = send(signals.bytes_received, data=many, request=page, **stop)
+    ((_, stopped),) = send(signals.bytes_received, data=many, request=mine, **stop)
+    assert other is None
+    assert isinstance(stopped.value, StopDownload)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import partial
+from itertools import count
 from types import SimpleNamespace
 from typing import Any
 
@@ -20,7 +22,7 @@ from scrapy_rep.exceptions import CrawlStopping
 from scrapy_rep.holding.concurrency import ConcurrencyLimit
 from scrapy_rep.observers.observer import Observers
 from scrapy_rep.observers.policy_log import PolicyLog
-from scrapy_rep.policies.download import download_of
+from scrapy_rep.policies.download import Download, download_of
 from scrapy_rep.policies.fetcher import RobotsTxtFetcher
 from scrapy_rep.rep.caching.access import Failure, FetchResult
 from scrapy_rep.rep.caching.cache_entry import CacheEntry, StoredResponse
@@ -138,6 +140,18 @@ async def test_what_code_of_a_project_raises_is_logged(caplog: pytest.LogCapture
     assert caplog.text == ""
 
 
+@pytest_twisted.ensureDeferred
+async def test_one_timeout_is_for_all_hops(monkeypatch: pytest.MonkeyPatch) -> None:
+    times = count(step=4)
+    with_clock = partial(Download, clock=lambda: next(times))
+    monkeypatch.setattr("scrapy_rep.policies.fetcher.Download", with_clock)
+    crawl = Crawl(MOVED, FILE, REP_FETCH_TIMEOUT=15)
+    await crawl.fetch()
+    first, second = [request.meta["download_timeout"] for request in crawl.requests]
+    assert first == 16
+    assert second < 15
+
+
 # -- a stop -------------------------------------------------------------------------
 
 
@@ -165,7 +179,19 @@ async def test_a_stop_ends_the_fetches_that_are_under_way() -> None:
     assert [type(each) for each in came] == [CrawlStopping]
     # It does not go on in the background, nor is it remembered.
     assert answering.called
-    assert crawl.fetcher._downloads == set()  # noqa: SLF001
+    assert crawl.fetcher._downloads == {}  # noqa: SLF001
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_stop_ends_a_fetch_between_two_hops() -> None:
+    crawl = Crawl(MOVED, FILE)
+    # As when the crawl is about to stop as soon as the first answer is there.
+    crawl.fetcher.observers.on_answer = lambda *_: setattr(  # type: ignore[method-assign]
+        crawl.limit, "is_closing", True
+    )
+    with pytest.raises(CrawlStopping):
+        await crawl.fetch()
+    assert [request.url for request in crawl.requests] == [URL]
 
 
 async def _a_moment() -> None:

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from scrapy import Request
+from scrapy.http import Response
 
+from scrapy_rep.observers.observer import Exchange
 from scrapy_rep.policies.errors import FetchFailed
 from scrapy_rep.policies.hops import (
     MAX_KEPT,
-    Answer,
     Hops,
-    Redirect,
     is_downgrade,
     keep,
     may_authenticate,
-    next_hop,
+    target_of,
 )
 from scrapy_rep.rep.caching.access import Failure, FetchResult, Headers
 from scrapy_rep.rep.caching.cache_entry import StoredResponse
@@ -26,23 +27,19 @@ from scrapy_rep.rep.parsing.urls import Origin
 FIRST = "https://example.com/robots.txt"
 
 
-def after(location: str | None, status: int = 301, hops: tuple[str, ...] = (FIRST,)) -> object:
-    return next_hop(status, location, hops, 5)
-
-
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_redirects_are_followed(status: int) -> None:
-    assert after("/other", status) == Redirect("https://example.com/other")
+    assert target_of(status, "/other", FIRST) == "https://example.com/other"
 
 
 @pytest.mark.parametrize("status", [200, 201, 300, 304, 305, 306, 404, 503])
 def test_with_other_statuses_a_location_means_nothing(status: int) -> None:
-    assert after("/other", status) is None
+    assert target_of(status, "/other", FIRST) is None
 
 
 @pytest.mark.parametrize("location", [None, "", "http://", "https://[broken/", "http://:80/"])
 def test_without_a_target_it_is_the_last_answer(location: str | None) -> None:
-    assert after(location) is None
+    assert target_of(301, location, FIRST) is None
 
 
 TARGETS = {
@@ -51,33 +48,18 @@ TARGETS = {
     "relative": ("../a/b", "https://example.com/a/b"),
     "without a path": ("https://www.example.com", "https://www.example.com/"),
     "query": ("/r?a=b", "https://example.com/r?a=b"),
+    "empty query": ("/r?", "https://example.com/r"),
     "userinfo": ("https://user:secret@www.example.com/r", "https://www.example.com/r"),
     "fragment": ("/r#part", "https://example.com/r"),
     "default port": ("https://EXAMPLE.com:443/r", "https://example.com/r"),
     "UTF-8": ("/caf\xc3\xa9", "https://example.com/caf%C3%A9"),
+    "not HTTP": ("ftp://user@example.com/r", "ftp://user@example.com/r"),
 }
 
 
 @pytest.mark.parametrize(("location", "url"), TARGETS.values(), ids=TARGETS.keys())
 def test_targets(location: str, url: str) -> None:
-    assert after(location) == Redirect(url)
-
-
-@pytest.mark.parametrize("url", ["ftp://example.com/robots.txt", "file:///etc/passwd", "data:,x"])
-def test_other_schemes_are_not_asked(url: str) -> None:
-    assert after(url) == Redirect(url, Failure.REDIRECT_TO_OTHER_SCHEME)
-
-
-def test_loops_end() -> None:
-    assert after(FIRST) == Redirect(FIRST, Failure.TOO_MANY_REDIRECTS)
-    second = "https://example.com/2"
-    assert after(FIRST, hops=(FIRST, second)) == Redirect(FIRST, Failure.TOO_MANY_REDIRECTS)
-
-
-def test_five_redirects_are_followed() -> None:
-    urls = tuple(f"https://example.com/{number}" for number in range(7))
-    assert after(urls[5], hops=urls[:5]) == Redirect(urls[5])
-    assert after(urls[6], hops=urls[:6]) == Redirect(urls[6], Failure.TOO_MANY_REDIRECTS)
+    assert target_of(301, location, FIRST) == url
 
 
 # Origin, hop, and whether a request for it may have credentials: without http_auth_domain,
@@ -188,17 +170,28 @@ def answer(
     encoding: bytes = b"",
     is_cut: bool = False,
     is_broken: bool = False,
+    user_agent: str = "A",
     **fields: list[bytes],
-) -> Answer:
-    return Answer(status, headers(**fields), body, encoding, is_cut, is_broken)
+) -> Exchange:
+    request = Request(FIRST, headers={"User-Agent": user_agent})
+    by_name = {name: headers(**fields)(name) for name in ("location", "age", "etag")}
+    response = Response(FIRST, status, by_name, body, ["dataloss"] if is_broken else [])
+    return Exchange(request, response, encoding, is_cut)
+
+
+def read(exchange: Exchange) -> tuple[bytes, bool]:
+    """The body of *exchange* up to 5 bytes and one more, and whether it is cut."""
+    result = Hops([FIRST], 5, 5).add(exchange)
+    assert result is not None
+    return result.body, result.cut
 
 
 def test_a_file_after_a_redirect() -> None:
     hops = Hops([FIRST], 5, 500)
     moved = answer(b"gone", 301, is_broken=True, location=[b"/2"], age=[b"5"], etag=[b'"0"'])
-    assert hops.add(moved, "A") is None
+    assert hops.add(moved) is None
     assert hops.urls == [FIRST, "https://example.com/2"]
-    assert hops.add(answer(b"file", etag=[b'"1"']), "B") == FetchResult(
+    assert hops.add(answer(b"file", user_agent="B", etag=[b'"1"'])) == FetchResult(
         "https://example.com/2",
         200,
         b"file",
@@ -210,10 +203,10 @@ def test_a_file_after_a_redirect() -> None:
     )
 
 
-def test_a_redirect_that_is_not_followed() -> None:
+def test_no_more_redirects_than_the_limit_are_followed() -> None:
     hops = Hops([FIRST], 1, 500)
-    assert hops.add(answer(status=301, location=[b"/2"]), "A") is None
-    assert hops.add(answer(status=302, location=[b"/3"]), "A") == FetchResult(
+    assert hops.add(answer(status=301, location=[b"/2"])) is None
+    assert hops.add(answer(status=302, location=[b"/3"])) == FetchResult(
         "https://example.com/2",
         302,
         redirects=2,
@@ -222,18 +215,40 @@ def test_a_redirect_that_is_not_followed() -> None:
     )
 
 
+@pytest.mark.parametrize("location", [b"/robots.txt", b"/2"])
+def test_loops_end(location: bytes) -> None:
+    hops = Hops([FIRST], 5, 500)
+    assert hops.add(answer(status=301, location=[b"/2"])) is None
+    result = hops.add(answer(status=301, location=[location]))
+    assert result is not None
+    assert result.failure is Failure.TOO_MANY_REDIRECTS
+
+
+@pytest.mark.parametrize("url", ["ftp://example.com/robots.txt", "file:///etc/passwd", "data:,x"])
+def test_other_schemes_are_not_asked(url: str) -> None:
+    hops = Hops([FIRST], 0, 500)
+    assert hops.add(answer(status=301, location=[url.encode()])) == FetchResult(
+        FIRST,
+        301,
+        redirects=1,
+        failure=Failure.REDIRECT_TO_OTHER_SCHEME,
+        detail=f"1 redirects, the last one to {url}",
+    )
+    assert hops.urls == [FIRST]
+
+
 @pytest.mark.parametrize("status", [200, 299])
 def test_one_byte_more_than_is_read_shows_that_there_are_more(status: int) -> None:
-    assert answer(b"12345", status).read(5) == (b"12345", False)
-    assert answer(b"123456", status).read(5) == (b"123456", True)
-    assert answer(b"1234567", status).read(5) == (b"123456", True)
-    assert answer(b"123", status, is_cut=True).read(5) == (b"123", True)
+    assert read(answer(b"12345", status)) == (b"12345", False)
+    assert read(answer(b"123456", status)) == (b"123456", True)
+    assert read(answer(b"1234567", status)) == (b"123456", True)
+    assert read(answer(b"123", status, is_cut=True)) == (b"123", True)
 
 
 @pytest.mark.parametrize("status", [199, 300, 404])
 def test_of_other_statuses_the_body_does_not_count(status: int) -> None:
     broken = answer(b"12345", status, encoding=b"gzip", is_cut=True, is_broken=True)
-    assert broken.read(5) == (b"", False)
+    assert read(broken) == (b"", False)
 
 
 @pytest.mark.parametrize(
@@ -244,7 +259,7 @@ def test_of_other_statuses_the_body_does_not_count(status: int) -> None:
         (answer(b"123", encoding=b"none, gzip"), "cannot decode Content-Encoding 'gzip'"),
     ],
 )
-def test_bodies_that_cannot_be_read(broken: Answer, why: str) -> None:
+def test_bodies_that_cannot_be_read(broken: Exchange, why: str) -> None:
     with pytest.raises(FetchFailed, match=why):
-        broken.read(5)
-    assert answer(b"123", encoding=b"," * 1024).read(5) == (b"123", False)
+        read(broken)
+    assert read(answer(b"123", encoding=b"," * 1024)) == (b"123", False)
