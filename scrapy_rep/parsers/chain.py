@@ -19,7 +19,13 @@ from scrapy.utils.python import global_object_name
 
 from scrapy_rep.observers.stats import count
 from scrapy_rep.parser import RepRobotParser
-from scrapy_rep.parsers.external import ExternalRules, check_usable, escape_logs, too_costly
+from scrapy_rep.parsers.external import (
+    TOO_COSTLY,
+    ExternalRules,
+    check_usable,
+    escape_logs,
+    read_with,
+)
 from scrapy_rep.parsers.wire import is_rewritten, spellings
 from scrapy_rep.rep.caching.access import FetchResult
 from scrapy_rep.rep.parsing.agents import EVERYONE, Agents
@@ -31,9 +37,6 @@ from scrapy_rep.rep.text import printable
 from scrapy_rep.settings import RepSettings
 
 logger = logging.getLogger(__name__)
-
-# The packages whose versions a bug report about a parser needs.
-_VERSIONS = ("scrapy-rep", "Scrapy", "Protego")
 
 
 class ParserChain:
@@ -74,88 +77,80 @@ class CheckedRules:
         self._origin = origin
         self._body = body
         self._parsers = iter(chain.parsers)
-        self._parser: type[RobotParser] = RepRobotParser
-        self._rules = self._next()
+        self._use_next()
 
     def allowed(self, url: str, agents: Agents) -> bool:
         """Whether *agents* may access *url*."""
         try:
             allowed = self._rules.allowed(url, agents)
         except Exception as error:
-            self._hand_over(error, url, agents)
+            self._replace(error, url, agents)
             return self.allowed(url, agents)
-        if not allowed or not is_rewritten(url):
-            return allowed
-        return self._refused_spelling(url, agents) is None
+        return allowed and (not is_rewritten(url) or self.verdict(url, agents).allowed)
 
     def verdict(self, url: str, agents: Agents) -> Verdict:
         """The same, with what it rests on."""
         verdict = self._verdict(url, agents)
         if verdict.allowed and is_rewritten(url):
-            return self._refused_spelling(url, agents) or verdict
+            for spelling in self._chain.spellings(url):
+                sent = self._verdict(spelling, agents)
+                if not sent.allowed:
+                    return replace(sent, sent_as=spelling)
         return verdict
 
     def _verdict(self, url: str, agents: Agents) -> Verdict:
         try:
             return self._rules.verdict(url, agents)
         except Exception as error:
-            self._hand_over(error, url, agents)
+            self._replace(error, url, agents)
             return self._verdict(url, agents)
-
-    def _refused_spelling(self, url: str, agents: Agents) -> Verdict | None:
-        """The verdict against the first URL that *url* may be sent as and that is refused."""
-        for spelling in self._chain.spellings(url):
-            verdict = self._verdict(spelling, agents)
-            if not verdict.allowed:
-                return replace(verdict, sent_as=spelling)
-        return None
 
     @cached_property
     def robots(self) -> RobotsTxt | None:
         """The file as our parser reads it, for example for directives; ``None`` if it fails."""
-        try:
-            return RobotsTxt.parse(self._body, self._chain.dialect, max_size=len(self._body))
-        except Exception as error:
-            self._report_failure(RepRobotParser, error, "parsing it")
-            return None
+        rules = self._read(RepRobotParser)
+        return rules if isinstance(rules, RobotsTxt) else None
 
     @property
     def robot_parser(self) -> RobotParser | None:
         """The parser in use, for the ``robots_parsed`` signal."""
-        if isinstance(self._rules, RobotsTxt):
-            return RepRobotParser(self._rules)
-        return self._rules.parser
+        rules = self._rules
+        return RepRobotParser(rules) if isinstance(rules, RobotsTxt) else rules.parser
 
     # -- which parser ---------------------------------------------------------------
 
-    def _next(self) -> RobotsTxt | ExternalRules:
-        """The rules from the next parser that can read the body. The last rules never raise."""
+    def _use_next(self) -> None:
+        """Use the next parser that can read the body. The last rules never raise."""
+        self._rules: RobotsTxt | ExternalRules = ExternalRules(None, self._chain.dialect)
         for parser in self._parsers:
             self._parser = parser
-            rules = self.robots if parser is RepRobotParser else self._read_with(parser)
+            rules = self.robots if parser is RepRobotParser else self._read(parser)
             if rules is not None:
-                return rules
-        return ExternalRules(None, self._chain.dialect)
+                self._rules = rules
+                break
 
-    def _read_with(self, parser: type[RobotParser]) -> ExternalRules | None:
-        if cost := too_costly(self._body):
-            count(self._chain.crawler, "robotstxt/too_costly_count")
-            message = "%(parser)s skipped %(url)s: %(cost)s. The next parser is used."
-            self._warn(message, parser, cost=cost)
-            return None
+    def _read(self, parser: type[RobotParser]) -> RobotsTxt | ExternalRules | None:
+        """The body as *parser* reads it; ``None`` if it cannot."""
         try:
-            return ExternalRules.parse(parser, self._chain.crawler, self._body, self._chain.dialect)
+            rules = read_with(parser, self._chain.crawler, self._body, self._chain.dialect)
         except Exception as error:
-            self._report_failure(parser, error, "parsing it")
+            self._report(parser, error, "parsing it")
             return None
+        if rules is None:
+            count(self._chain.crawler, "robotstxt/too_costly_count")
+            self._warn(
+                f"%(parser)s skipped %(url)s: {TOO_COSTLY}. The next parser is used.", parser
+            )
+        return rules
 
-    def _hand_over(self, error: Exception, about: str, agents: Agents) -> None:
+    def _replace(self, error: Exception, about: str, agents: Agents) -> None:
         names = agents if isinstance(agents, str) else ", ".join(agents)
-        self._report_failure(self._parser, error, f"checking {about} for {names or EVERYONE}")
-        self._rules = self._next()
+        self._report(self._parser, error, f"checking {about} for {names or EVERYONE}")
+        self._use_next()
 
-    def _report_failure(self, parser: type[RobotParser], error: Exception, task: str) -> None:
+    def _report(self, parser: type[RobotParser], error: Exception, task: str) -> None:
         count(self._chain.crawler, f"robotstxt/parser_error_count/{global_object_name(parser)}")
+        packages = ("scrapy-rep", "Scrapy", "Protego")
         self._warn(
             "%(parser)s failed on %(url)s (%(what)s) while %(task)s. The next parser is used. "
             "If there is none, all pages of this origin are refused. Please report this to the "
@@ -168,7 +163,7 @@ class CheckedRules:
             size=len(self._body),
             digest=sha256(self._body).hexdigest(),
             dialect=self._chain.dialect.name,
-            versions=", ".join(f"{name} {_version(name)}" for name in _VERSIONS),
+            versions=", ".join(f"{package} {_version(package)}" for package in packages),
         )
 
     def _warn(
@@ -184,9 +179,9 @@ class CheckedRules:
         logger.warning(message, values, exc_info=error, extra=extra)
 
 
-def _version(distribution: str) -> str:
+def _version(package: str) -> str:
     try:
-        return version(distribution)
+        return version(package)
     except PackageNotFoundError:
         # Tools that freeze programs may leave out the metadata.
         return "unknown"
