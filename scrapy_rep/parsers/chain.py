@@ -8,7 +8,7 @@ origin is refused: a file that cannot be read does not allow anything.
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
@@ -20,11 +20,11 @@ from scrapy.utils.python import global_object_name
 from scrapy_rep.observers.stats import count
 from scrapy_rep.parser import RepRobotParser
 from scrapy_rep.parsers.external import (
-    TOO_COSTLY,
     ExternalRules,
     check_usable,
     escape_logs,
     read_with,
+    too_costly,
 )
 from scrapy_rep.parsers.wire import is_rewritten, spellings
 from scrapy_rep.rep.caching.access import FetchResult
@@ -66,17 +66,19 @@ def body_to_read(result: FetchResult, max_size: int) -> bytes:
     return within_limit(result.body, result.size_to_read(max_size))
 
 
+@dataclass(eq=False, repr=False)
 class CheckedRules:
     """The rules in *body*. If the parser in use raises an exception, the next one replaces it.
 
     A URL is allowed only if all its spellings are allowed: the URLs that it may be sent as.
     """
 
-    def __init__(self, chain: ParserChain, origin: Origin, body: bytes) -> None:
-        self._chain = chain
-        self._origin = origin
-        self._body = body
-        self._parsers = iter(chain.parsers)
+    chain: ParserChain
+    origin: Origin
+    body: bytes
+
+    def __post_init__(self) -> None:
+        self._parsers = iter(self.chain.parsers)
         self._use_next()
 
     def allowed(self, url: str, agents: Agents) -> bool:
@@ -86,17 +88,21 @@ class CheckedRules:
         except Exception as error:
             self._replace(error, url, agents)
             return self.allowed(url, agents)
-        return allowed and (not is_rewritten(url) or self.verdict(url, agents).allowed)
+        return allowed and (not is_rewritten(url) or self._refusal(url, agents) is None)
 
     def verdict(self, url: str, agents: Agents) -> Verdict:
         """The same, with what it rests on."""
         verdict = self._verdict(url, agents)
-        if verdict.allowed and is_rewritten(url):
-            for spelling in self._chain.spellings(url):
-                sent = self._verdict(spelling, agents)
-                if not sent.allowed:
-                    return replace(sent, sent_as=spelling)
-        return verdict
+        refusal = self._refusal(url, agents) if verdict.allowed else None
+        return refusal or verdict
+
+    def _refusal(self, url: str, agents: Agents) -> Verdict | None:
+        """The verdict against the first URL that *url* may be sent as and that is refused."""
+        for spelling in self.chain.spellings(url):
+            verdict = self._verdict(spelling, agents)
+            if not verdict.allowed:
+                return replace(verdict, sent_as=spelling)
+        return None
 
     def _verdict(self, url: str, agents: Agents) -> Verdict:
         try:
@@ -121,7 +127,7 @@ class CheckedRules:
 
     def _use_next(self) -> None:
         """Use the next parser that can read the body. The last rules never raise."""
-        self._rules: RobotsTxt | ExternalRules = ExternalRules(None, self._chain.dialect)
+        self._rules: RobotsTxt | ExternalRules = ExternalRules(None, self.chain.dialect)
         for parser in self._parsers:
             self._parser = parser
             rules = self.robots if parser is RepRobotParser else self._read(parser)
@@ -132,15 +138,14 @@ class CheckedRules:
     def _read(self, parser: type[RobotParser]) -> RobotsTxt | ExternalRules | None:
         """The body as *parser* reads it; ``None`` if it cannot."""
         try:
-            rules = read_with(parser, self._chain.crawler, self._body, self._chain.dialect)
+            rules = read_with(parser, self.chain.crawler, self.body, self.chain.dialect)
         except Exception as error:
             self._report(parser, error, "parsing it")
             return None
         if rules is None:
-            count(self._chain.crawler, "robotstxt/too_costly_count")
-            self._warn(
-                f"%(parser)s skipped %(url)s: {TOO_COSTLY}. The next parser is used.", parser
-            )
+            count(self.chain.crawler, "robotstxt/too_costly_count")
+            message = "%(parser)s skipped %(url)s: %(why)s. The next parser is used."
+            self._warn(message, parser, why=too_costly(self.body))
         return rules
 
     def _replace(self, error: Exception, about: str, agents: Agents) -> None:
@@ -149,7 +154,7 @@ class CheckedRules:
         self._use_next()
 
     def _report(self, parser: type[RobotParser], error: Exception, task: str) -> None:
-        count(self._chain.crawler, f"robotstxt/parser_error_count/{global_object_name(parser)}")
+        count(self.chain.crawler, f"robotstxt/parser_error_count/{global_object_name(parser)}")
         packages = ("scrapy-rep", "Scrapy", "Protego")
         self._warn(
             "%(parser)s failed on %(url)s (%(what)s) while %(task)s. The next parser is used. "
@@ -160,23 +165,17 @@ class CheckedRules:
             error,
             what=printable(f"{type(error).__name__}: {error}"),
             task=printable(task),
-            size=len(self._body),
-            digest=sha256(self._body).hexdigest(),
-            dialect=self._chain.dialect.name,
+            size=len(self.body),
+            digest=sha256(self.body).hexdigest(),
+            dialect=self.chain.dialect.name,
             versions=", ".join(f"{package} {_version(package)}" for package in packages),
         )
 
     def _warn(
-        self,
-        message: str,
-        parser: type[RobotParser],
-        error: Exception | None = None,
-        **values: object,
+        self, text: str, parser: type[RobotParser], error: Exception | None = None, **values: object
     ) -> None:
-        values["parser"] = global_object_name(parser)
-        values["url"] = printable(self._origin.robots_url)
-        extra = {"spider": self._chain.crawler.spider}
-        logger.warning(message, values, exc_info=error, extra=extra)
+        values |= {"parser": global_object_name(parser), "url": printable(self.origin.robots_url)}
+        logger.warning(text, values, exc_info=error, extra={"spider": self.chain.crawler.spider})
 
 
 def _version(package: str) -> str:

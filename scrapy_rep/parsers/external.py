@@ -29,7 +29,6 @@ from scrapy_rep.rep.text import printable
 # Protego 0.7.0, the most expensive bodies within the limit block the loop for about 50 ms. Of the
 # 2,793 files of the conformance corpus, 99 % are within the limit.
 MAX_COST = 100_000
-TOO_COSTLY = f"its estimated parsing cost is above {MAX_COST:,}"
 _COST_OF_RULE = 15
 _RULES = ("allow", "disallow")
 
@@ -47,7 +46,8 @@ def read_with(
 
 def too_costly(body: bytes) -> str | None:
     """Why an external parser must not get *body*; ``None`` if it may."""
-    return TOO_COSTLY if cost_of(body) > MAX_COST else None
+    why = f"its estimated parsing cost is above {MAX_COST:,}"
+    return why if cost_of(body) > MAX_COST else None
 
 
 def cost_of(body: bytes) -> int:

@@ -21,13 +21,7 @@ from scrapy_rep.observers.observer import Observer
 from scrapy_rep.observers.report.model import Disagreement
 from scrapy_rep.observers.stats import count
 from scrapy_rep.parsers.chain import body_to_read
-from scrapy_rep.parsers.external import (
-    ExternalRules,
-    check_usable,
-    cost_of,
-    escape_logs,
-    read_with,
-)
+from scrapy_rep.parsers.external import ExternalRules, check_usable, cost_of, escape_logs, read_with
 from scrapy_rep.rep.caching.recently_used import RecentlyUsed
 from scrapy_rep.rep.rules.differences import Differences
 from scrapy_rep.rep.rules.robotstxt import RobotsTxt
@@ -64,7 +58,7 @@ Outcome = Literal["agree", "stricter", "looser", "error", "skipped"]
 class _File(NamedTuple):
     """One robots.txt as read by each parser, or the outcome if a parser did not read it."""
 
-    read: tuple[RobotsTxt | ExternalRules | Outcome, ...]
+    read: Sequence[RobotsTxt | ExternalRules | Outcome]
     cost: int
 
 
@@ -106,7 +100,7 @@ class ShadowParsers(Observer):
         if policy is None or policy.stored is None or verdict.reason not in _BY_FILE:
             return
         is_sampled = in_sample(request.url, self._settings.compare_sample)
-        all_read = self._read_by_all(policy.origin, policy.stored.result) if is_sampled else ()
+        all_read = self._file(policy.origin, policy.stored.result).read if is_sampled else ()
         ours = _Decision(policy, verdict.sent_as or request.url, tuple(agents), verdict)
         for name, read in zip_longest(self._parsers, all_read, fillvalue="skipped"):
             outcome = read if isinstance(read, str) else self._compare(name, read, ours)
@@ -129,18 +123,16 @@ class ShadowParsers(Observer):
 
     # -- files --------------------------------------------------------------------
 
-    def _read_by_all(
-        self, origin: Origin, result: FetchResult
-    ) -> tuple[RobotsTxt | ExternalRules | Outcome, ...]:
+    def _file(self, origin: Origin, result: FetchResult) -> _File:
         """*result*, the robots.txt of *origin*, read once by each parser."""
         key = (result.body, result.cut)
         file = self._files.use(key)
         if file is None:
             body = body_to_read(result, self._settings.max_size)
-            read = tuple(self._read(name, origin, body) for name in self._parsers)
+            read = [self._read(name, origin, body) for name in self._parsers]
             file = _File(read, cost_of(body) * len(read))
             self._files.put(key, file)
-        return file.read
+        return file
 
     def _read(self, name: str, origin: Origin, body: bytes) -> RobotsTxt | ExternalRules | Outcome:
         try:
@@ -184,9 +176,9 @@ class ShadowParsers(Observer):
                 }
             )
         if self._recorder is not None:
-            answers = (verdict.allowed, theirs.allowed)
-            difference = (url, printable(name), *answers, decisive.line, known_class or "")
-            self._recorder.compared(ours.policy, Disagreement(*difference))
+            parser, answers = printable(name), (verdict.allowed, theirs.allowed)
+            disagreement = Disagreement(url, parser, *answers, decisive.line, known_class or "")
+            self._recorder.compared(ours.policy, disagreement)
 
     def _class_of(self, ours: _Decision, *, theirs: bool) -> str | None:
         """The known point of the standard on which the parsers differ, if there is one."""
@@ -202,14 +194,11 @@ class ShadowParsers(Observer):
         if (name, origin) in self._reported:
             return
         self._reported[name, origin] = None
+        what, url = printable(f"{type(error).__name__}: {error}"), printable(origin.robots_url)
         logger.warning(
             "%(parser)s failed on %(url)s (%(error)s). Its verdicts on this origin are not "
             "compared.",
-            {
-                "parser": name,
-                "url": printable(origin.robots_url),
-                "error": printable(f"{type(error).__name__}: {error}"),
-            },
+            {"parser": name, "url": url, "error": what},
             exc_info=error,
             extra={"spider": self._crawler.spider},
         )
