@@ -56,7 +56,7 @@ class Crawl:
             crawler.signals.send_catch_log(signals.spider_opened, spider=crawler.spider)
         for number in range(_ORIGINS):
             policy = _policy(number, chain)
-            self._middleware._policies._memory.put(policy)  # noqa: SLF001
+            self._middleware._policies._memory.put(str(policy.origin), policy)  # noqa: SLF001
         self._requests = [
             Request(f"https://www.host{number}.example/{_path(page)}")
             for page in range(_PAGES)

@@ -16,6 +16,7 @@ from docutils import nodes
 from scrapy import Request
 from scrapy.http import Response
 from scrapy.robotstxt import ProtegoRobotParser
+from scrapy.utils.misc import build_from_crawler
 from scrapy.utils.test import get_crawler
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
@@ -109,7 +110,9 @@ def steps() -> Iterator[Step]:
         list(_by_access()),
     )
     protego = (
-        ExternalRules.parse(ProtegoRobotParser, crawler, body, RFC9309).verdict(_PAGE, _AGENT)
+        ExternalRules(build_from_crawler(ProtegoRobotParser, crawler, body), RFC9309).verdict(
+            _PAGE, _AGENT
+        )
         for body in (_REFUSING, _ALLOWING)
     )
     refused_by_other, allowed_by_other = (

@@ -8,7 +8,7 @@ origin is refused: a file that cannot be read does not allow anything.
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
@@ -19,7 +19,13 @@ from scrapy.utils.python import global_object_name
 
 from scrapy_rep.observers.stats import count
 from scrapy_rep.parser import RepRobotParser
-from scrapy_rep.parsers.external import ExternalRules, check_usable, escape_logs, too_costly
+from scrapy_rep.parsers.external import (
+    ExternalRules,
+    check_usable,
+    escape_logs,
+    read_with,
+    too_costly,
+)
 from scrapy_rep.parsers.wire import is_rewritten, spellings
 from scrapy_rep.rep.caching.access import FetchResult
 from scrapy_rep.rep.parsing.agents import EVERYONE, Agents
@@ -31,9 +37,6 @@ from scrapy_rep.rep.text import printable
 from scrapy_rep.settings import RepSettings
 
 logger = logging.getLogger(__name__)
-
-# The packages whose versions a bug report about a parser needs.
-_VERSIONS = ("scrapy-rep", "Scrapy", "Protego")
 
 
 class ParserChain:
@@ -63,99 +66,96 @@ def body_to_read(result: FetchResult, max_size: int) -> bytes:
     return within_limit(result.body, result.size_to_read(max_size))
 
 
+@dataclass(eq=False, repr=False)
 class CheckedRules:
     """The rules in *body*. If the parser in use raises an exception, the next one replaces it.
 
     A URL is allowed only if all its spellings are allowed: the URLs that it may be sent as.
     """
 
-    def __init__(self, chain: ParserChain, origin: Origin, body: bytes) -> None:
-        self._chain = chain
-        self._origin = origin
-        self._body = body
-        self._parsers = iter(chain.parsers)
-        self._parser: type[RobotParser] = RepRobotParser
-        self._rules = self._next()
+    chain: ParserChain
+    origin: Origin
+    body: bytes
+
+    def __post_init__(self) -> None:
+        self._parsers = iter(self.chain.parsers)
+        self._use_next()
 
     def allowed(self, url: str, agents: Agents) -> bool:
         """Whether *agents* may access *url*."""
         try:
             allowed = self._rules.allowed(url, agents)
         except Exception as error:
-            self._hand_over(error, url, agents)
+            self._replace(error, url, agents)
             return self.allowed(url, agents)
-        if not allowed or not is_rewritten(url):
-            return allowed
-        return self._refused_spelling(url, agents) is None
+        return allowed and (not is_rewritten(url) or self._refusal(url, agents) is None)
 
     def verdict(self, url: str, agents: Agents) -> Verdict:
         """The same, with what it rests on."""
         verdict = self._verdict(url, agents)
-        if verdict.allowed and is_rewritten(url):
-            return self._refused_spelling(url, agents) or verdict
-        return verdict
+        refusal = self._refusal(url, agents) if verdict.allowed else None
+        return refusal or verdict
 
-    def _verdict(self, url: str, agents: Agents) -> Verdict:
-        try:
-            return self._rules.verdict(url, agents)
-        except Exception as error:
-            self._hand_over(error, url, agents)
-            return self._verdict(url, agents)
-
-    def _refused_spelling(self, url: str, agents: Agents) -> Verdict | None:
+    def _refusal(self, url: str, agents: Agents) -> Verdict | None:
         """The verdict against the first URL that *url* may be sent as and that is refused."""
-        for spelling in self._chain.spellings(url):
+        for spelling in self.chain.spellings(url):
             verdict = self._verdict(spelling, agents)
             if not verdict.allowed:
                 return replace(verdict, sent_as=spelling)
         return None
 
+    def _verdict(self, url: str, agents: Agents) -> Verdict:
+        try:
+            return self._rules.verdict(url, agents)
+        except Exception as error:
+            self._replace(error, url, agents)
+            return self._verdict(url, agents)
+
     @cached_property
     def robots(self) -> RobotsTxt | None:
         """The file as our parser reads it, for example for directives; ``None`` if it fails."""
-        try:
-            return RobotsTxt.parse(self._body, self._chain.dialect, max_size=len(self._body))
-        except Exception as error:
-            self._report_failure(RepRobotParser, error, "parsing it")
-            return None
+        rules = self._read(RepRobotParser)
+        return rules if isinstance(rules, RobotsTxt) else None
 
     @property
     def robot_parser(self) -> RobotParser | None:
         """The parser in use, for the ``robots_parsed`` signal."""
-        if isinstance(self._rules, RobotsTxt):
-            return RepRobotParser(self._rules)
-        return self._rules.parser
+        rules = self._rules
+        return RepRobotParser(rules) if isinstance(rules, RobotsTxt) else rules.parser
 
     # -- which parser ---------------------------------------------------------------
 
-    def _next(self) -> RobotsTxt | ExternalRules:
-        """The rules from the next parser that can read the body. The last rules never raise."""
+    def _use_next(self) -> None:
+        """Use the next parser that can read the body. The last rules never raise."""
+        self._rules: RobotsTxt | ExternalRules = ExternalRules(None, self.chain.dialect)
         for parser in self._parsers:
             self._parser = parser
-            rules = self.robots if parser is RepRobotParser else self._read_with(parser)
+            rules = self.robots if parser is RepRobotParser else self._read(parser)
             if rules is not None:
-                return rules
-        return ExternalRules(None, self._chain.dialect)
+                self._rules = rules
+                break
 
-    def _read_with(self, parser: type[RobotParser]) -> ExternalRules | None:
-        if cost := too_costly(self._body):
-            count(self._chain.crawler, "robotstxt/too_costly_count")
-            message = "%(parser)s skipped %(url)s: %(cost)s. The next parser is used."
-            self._warn(message, parser, cost=cost)
-            return None
+    def _read(self, parser: type[RobotParser]) -> RobotsTxt | ExternalRules | None:
+        """The body as *parser* reads it; ``None`` if it cannot."""
         try:
-            return ExternalRules.parse(parser, self._chain.crawler, self._body, self._chain.dialect)
+            rules = read_with(parser, self.chain.crawler, self.body, self.chain.dialect)
         except Exception as error:
-            self._report_failure(parser, error, "parsing it")
+            self._report(parser, error, "parsing it")
             return None
+        if rules is None:
+            count(self.chain.crawler, "robotstxt/too_costly_count")
+            message = "%(parser)s skipped %(url)s: %(why)s. The next parser is used."
+            self._warn(message, parser, why=too_costly(self.body))
+        return rules
 
-    def _hand_over(self, error: Exception, about: str, agents: Agents) -> None:
+    def _replace(self, error: Exception, about: str, agents: Agents) -> None:
         names = agents if isinstance(agents, str) else ", ".join(agents)
-        self._report_failure(self._parser, error, f"checking {about} for {names or EVERYONE}")
-        self._rules = self._next()
+        self._report(self._parser, error, f"checking {about} for {names or EVERYONE}")
+        self._use_next()
 
-    def _report_failure(self, parser: type[RobotParser], error: Exception, task: str) -> None:
-        count(self._chain.crawler, f"robotstxt/parser_error_count/{global_object_name(parser)}")
+    def _report(self, parser: type[RobotParser], error: Exception, task: str) -> None:
+        count(self.chain.crawler, f"robotstxt/parser_error_count/{global_object_name(parser)}")
+        packages = ("scrapy-rep", "Scrapy", "Protego")
         self._warn(
             "%(parser)s failed on %(url)s (%(what)s) while %(task)s. The next parser is used. "
             "If there is none, all pages of this origin are refused. Please report this to the "
@@ -165,28 +165,22 @@ class CheckedRules:
             error,
             what=printable(f"{type(error).__name__}: {error}"),
             task=printable(task),
-            size=len(self._body),
-            digest=sha256(self._body).hexdigest(),
-            dialect=self._chain.dialect.name,
-            versions=", ".join(f"{name} {_version(name)}" for name in _VERSIONS),
+            size=len(self.body),
+            digest=sha256(self.body).hexdigest(),
+            dialect=self.chain.dialect.name,
+            versions=", ".join(f"{package} {_version(package)}" for package in packages),
         )
 
     def _warn(
-        self,
-        message: str,
-        parser: type[RobotParser],
-        error: Exception | None = None,
-        **values: object,
+        self, text: str, parser: type[RobotParser], error: Exception | None = None, **values: object
     ) -> None:
-        values["parser"] = global_object_name(parser)
-        values["url"] = printable(self._origin.robots_url)
-        extra = {"spider": self._chain.crawler.spider}
-        logger.warning(message, values, exc_info=error, extra=extra)
+        values |= {"parser": global_object_name(parser), "url": printable(self.origin.robots_url)}
+        logger.warning(text, values, exc_info=error, extra={"spider": self.chain.crawler.spider})
 
 
-def _version(distribution: str) -> str:
+def _version(package: str) -> str:
     try:
-        return version(distribution)
+        return version(package)
     except PackageNotFoundError:
         # Tools that freeze programs may leave out the metadata.
         return "unknown"

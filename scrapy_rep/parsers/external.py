@@ -21,6 +21,7 @@ from scrapy_rep.parser import RepRobotParser
 from scrapy_rep.rep.dialects import Dialect
 from scrapy_rep.rep.parsing.agents import EVERYONE, Agents
 from scrapy_rep.rep.parsing.urls import is_robots_txt
+from scrapy_rep.rep.rules.robotstxt import RobotsTxt
 from scrapy_rep.rep.rules.verdict import Reason, Verdict
 from scrapy_rep.rep.text import printable
 
@@ -32,11 +33,21 @@ _COST_OF_RULE = 15
 _RULES = ("allow", "disallow")
 
 
+def read_with(
+    parser: type[RobotParser], crawler: Crawler, body: bytes, dialect: Dialect
+) -> RobotsTxt | ExternalRules | None:
+    """*body* as *parser* reads it; ``None`` if it is :func:`too_costly` for an external one."""
+    if parser is RepRobotParser:
+        return RobotsTxt.parse(body, dialect, max_size=len(body))
+    if too_costly(body):
+        return None
+    return ExternalRules(build_from_crawler(parser, crawler, body), dialect)
+
+
 def too_costly(body: bytes) -> str | None:
     """Why an external parser must not get *body*; ``None`` if it may."""
-    if cost_of(body) <= MAX_COST:
-        return None
-    return f"its estimated parsing cost is above {MAX_COST:,}"
+    why = f"its estimated parsing cost is above {MAX_COST:,}"
+    return why if cost_of(body) > MAX_COST else None
 
 
 def cost_of(body: bytes) -> int:
@@ -81,29 +92,19 @@ class ExternalRules:
         self.parser = parser
         self._dialect = dialect
 
-    @classmethod
-    def parse(
-        cls, parser: type[RobotParser], crawler: Crawler, body: bytes, dialect: Dialect
-    ) -> ExternalRules:
-        """*body*, which must not be :func:`too_costly`, read by *parser*."""
-        return cls(build_from_crawler(parser, crawler, body), dialect)
-
     def allowed(self, url: str, agents: Agents) -> bool:
         """Whether the most preferred of *agents* may access *url*."""
-        return self.verdict(url, agents).allowed
+        agent = agents if isinstance(agents, str) else next(iter(agents), EVERYONE)
+        # The parser comes first, because the check of the URL would double the time.
+        allowed = self.parser is not None and bool(self.parser.allowed(url, agent))
+        return allowed or is_robots_txt(url, self._dialect)
 
     def verdict(self, url: str, agents: Agents) -> Verdict:
         """The answer of :meth:`allowed`. These parsers return neither a rule nor a line."""
         if is_robots_txt(url, self._dialect):
             return Verdict(True, Reason.ROBOTS_TXT_ITSELF)
-        if self.parser is None:
-            return Verdict(False, Reason.UNREADABLE)
-        return Verdict(self.answer(url, agents), Reason.OTHER_PARSER)
-
-    def answer(self, url: str, agents: Agents) -> bool:
-        """The answer of the parser itself, also for the URL of the robots.txt."""
-        agent = agents if isinstance(agents, str) else next(iter(agents), EVERYONE)
-        return self.parser is not None and bool(self.parser.allowed(url, agent))
+        reason = Reason.UNREADABLE if self.parser is None else Reason.OTHER_PARSER
+        return Verdict(self.allowed(url, agents), reason)
 
 
 def check_usable(parser: type[RobotParser], crawler: Crawler, setting: str) -> None:

@@ -7,10 +7,10 @@ They get the same bytes, and do not affect the crawl. External parsers have limi
 from __future__ import annotations
 
 import logging
-from collections import OrderedDict
 from collections.abc import Sequence
 from hashlib import blake2b
 from itertools import zip_longest
+from operator import attrgetter
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from scrapy.utils.datatypes import LocalCache
@@ -20,15 +20,9 @@ from scrapy_rep.observers.feed import JsonLinesFeed
 from scrapy_rep.observers.observer import Observer
 from scrapy_rep.observers.report.model import Disagreement
 from scrapy_rep.observers.stats import count
-from scrapy_rep.parser import RepRobotParser
 from scrapy_rep.parsers.chain import body_to_read
-from scrapy_rep.parsers.external import (
-    ExternalRules,
-    check_usable,
-    cost_of,
-    escape_logs,
-    too_costly,
-)
+from scrapy_rep.parsers.external import ExternalRules, check_usable, cost_of, escape_logs, read_with
+from scrapy_rep.rep.caching.recently_used import RecentlyUsed
 from scrapy_rep.rep.rules.differences import Differences
 from scrapy_rep.rep.rules.robotstxt import RobotsTxt
 from scrapy_rep.rep.rules.verdict import Reason, Verdict
@@ -55,7 +49,6 @@ _MAX_REPORTED = 10_000
 _MOST_TO_CLASSIFY = 20_000
 # Only decisions by the content of the file are compared.
 _BY_FILE = (Reason.NO_RULE, Reason.RULE, Reason.NO_GROUP, Reason.OTHER_PARSER)
-_ANSWER = {True: "allowed", False: "disallowed"}
 
 # The result of a comparison, and the last part of its stat. A parser is stricter if it refuses an
 # admitted request. A request that is not in the sample is skipped, as is a file that is too costly.
@@ -63,10 +56,19 @@ Outcome = Literal["agree", "stricter", "looser", "error", "skipped"]
 
 
 class _File(NamedTuple):
-    """One robots.txt as parsed by each parser, or the outcome without a parsed file."""
+    """One robots.txt as read by each parser, or the outcome if a parser did not read it."""
 
-    read: tuple[RobotsTxt | ExternalRules | Outcome, ...]
+    read: Sequence[RobotsTxt | ExternalRules | Outcome]
     cost: int
+
+
+class _Decision(NamedTuple):
+    """The *verdict* by *policy* about *url*, as it was sent, for *agents*."""
+
+    policy: Policy
+    url: str
+    agents: tuple[str, ...]
+    verdict: Verdict
 
 
 class ShadowParsers(Observer):
@@ -87,8 +89,7 @@ class ShadowParsers(Observer):
         self._parsers = {global_object_name(parser): parser for parser in settings.compare_with}
         self._feed = JsonLinesFeed(crawler, feed) if feed else None
         # By the body, whose hash Python caches, and whether it is cut.
-        self._files: OrderedDict[tuple[bytes, bool], _File] = OrderedDict()
-        self._taken = 0
+        self._files = RecentlyUsed[tuple[bytes, bool], _File](attrgetter("cost"), _ROOM)
         # The differences and errors that were logged, with the class of a difference.
         self._reported: LocalCache[tuple[object, ...], str | None] = LocalCache(_MAX_REPORTED)
 
@@ -100,105 +101,92 @@ class ShadowParsers(Observer):
             return
         is_sampled = in_sample(request.url, self._settings.compare_sample)
         all_read = self._file(policy.origin, policy.stored.result).read if is_sampled else ()
-        url = verdict.sent_as or request.url
+        ours = _Decision(policy, verdict.sent_as or request.url, tuple(agents), verdict)
         for name, read in zip_longest(self._parsers, all_read, fillvalue="skipped"):
-            if isinstance(read, str):
-                outcome = read
-            else:
-                outcome = self._compare(name, read, policy, url, agents, verdict)
+            outcome = read if isinstance(read, str) else self._compare(name, read, ours)
             count(self._crawler, f"robotstxt/compare/{name}/{outcome}")
 
-    def _compare(
-        self,
-        name: str,
-        read: RobotsTxt | ExternalRules,
-        policy: Policy,
-        url: str,
-        agents: Sequence[str],
-        ours: Verdict,
-    ) -> Outcome:
+    def _compare(self, name: str, read: RobotsTxt | ExternalRules, ours: _Decision) -> Outcome:
+        allowed = ours.verdict.allowed
         try:
-            theirs = _opinion(read, url, agents, ours)
+            if read.allowed(ours.url, ours.agents) is allowed:
+                return "agree"
+            if isinstance(read, RobotsTxt):
+                theirs = read.verdict(ours.url, ours.agents)
+            else:
+                theirs = Verdict(not allowed, Reason.OTHER_PARSER)
         except Exception as error:
-            self._report_error(name, policy.origin, error)
+            self._report_error(name, ours.policy.origin, error)
             return "error"
-        if theirs is None:
-            return "agree"
-        self._report(Difference(url, tuple(agents), policy, ours, name, theirs))
-        return "looser" if theirs.allowed else "stricter"
+        self._report(name, ours, theirs)
+        return "stricter" if allowed else "looser"
 
     # -- files --------------------------------------------------------------------
 
     def _file(self, origin: Origin, result: FetchResult) -> _File:
-        """*result*, the robots.txt of *origin*, parsed once by all parsers."""
+        """*result*, the robots.txt of *origin*, read once by each parser."""
         key = (result.body, result.cut)
-        file = self._files.get(key)
-        if file is not None:
-            self._files.move_to_end(key)
-            return file
-        body = body_to_read(result, self._settings.max_size)
-        read = tuple(self._read(name, origin, body) for name in self._parsers)
-        file = self._files[key] = _File(read, cost_of(body) * len(read))
-        self._taken += file.cost
-        while self._taken > _ROOM and len(self._files) > 1:
-            _, oldest = self._files.popitem(last=False)
-            self._taken -= oldest.cost
+        file = self._files.use(key)
+        if file is None:
+            body = body_to_read(result, self._settings.max_size)
+            read = [self._read(name, origin, body) for name in self._parsers]
+            file = _File(read, cost_of(body) * len(read))
+            self._files.put(key, file)
         return file
 
     def _read(self, name: str, origin: Origin, body: bytes) -> RobotsTxt | ExternalRules | Outcome:
-        parser, dialect = self._parsers[name], self._settings.dialect
         try:
-            if parser is RepRobotParser:
-                return RobotsTxt.parse(body, dialect, max_size=len(body))
-            if too_costly(body):
-                return "skipped"
-            return ExternalRules.parse(parser, self._crawler, body, dialect)
+            read = read_with(self._parsers[name], self._crawler, body, self._settings.dialect)
         except Exception as error:
             self._report_error(name, origin, error)
             return "error"
+        return read or "skipped"
 
     # -- what is reported -----------------------------------------------------------
 
-    def _report(self, difference: Difference) -> None:
-        """Log *difference* if it is new, and write it to the feed and the report."""
-        ours, theirs, policy = difference.ours, difference.theirs, difference.policy
-        decisive = difference.decisive
+    def _report(self, name: str, ours: _Decision, theirs: Verdict) -> None:
+        """Log that the parser *name* differs if that is new. Tell the feed and the report."""
+        verdict, origin, url = ours.verdict, ours.policy.origin, printable(ours.url)
+        # The verdict of our parser, which has a line, may be either of the two.
+        decisive = theirs if theirs.rule else verdict
         # Not the rule itself: it may be long.
-        rule = hash(decisive.rule)
-        key = (difference.parser, policy.origin, decisive.reason, rule, decisive.allowed)
+        key = (name, origin, decisive.reason, hash(decisive.rule), decisive.allowed)
         if key not in self._reported:
-            self._reported[key] = self._class_of(difference)
+            self._reported[key] = self._class_of(ours, theirs=not decisive.allowed)
             # External parsers return no reason.
             is_bare = theirs.reason is Reason.OTHER_PARSER
-            logger.info(
-                "%(url)s is %(ours)s. %(parser)s disagrees: %(theirs)s.",
-                {
-                    "url": printable(difference.url),
-                    "ours": ours,
-                    "parser": difference.parser,
-                    "theirs": _ANSWER[theirs.allowed] if is_bare else theirs,
-                },
-                extra={"spider": self._crawler.spider},
-            )
+            answer = ("allowed" if theirs.allowed else "disallowed") if is_bare else theirs
+            message = "%(url)s is %(ours)s. %(parser)s disagrees: %(theirs)s."
+            values = {"url": url, "ours": verdict, "parser": name, "theirs": answer}
+            logger.info(message, values, extra={"spider": self._crawler.spider})
         known_class = self._reported[key]
         if self._feed is not None:
-            self._feed.write(difference.as_json(known_class))
+            self._feed.write(
+                {
+                    "url": ours.url,
+                    "agents": ours.agents,
+                    "allowed": verdict.allowed,
+                    "parser": name,
+                    "parser_allowed": theirs.allowed,
+                    "reason": decisive.reason.value,
+                    "rule": str(decisive.rule) if decisive.rule else None,
+                    "line": decisive.line or None,
+                    "origin": str(origin),
+                    "difference": known_class,
+                }
+            )
         if self._recorder is not None:
-            names = (printable(difference.url), printable(difference.parser))
-            opinions = (ours.allowed, theirs.allowed)
-            disagreement = Disagreement(*names, *opinions, decisive.line, known_class or "")
-            self._recorder.compared(policy, disagreement)
+            parser, answers = printable(name), (verdict.allowed, theirs.allowed)
+            disagreement = Disagreement(url, parser, *answers, decisive.line, known_class or "")
+            self._recorder.compared(ours.policy, disagreement)
 
-    def _class_of(self, difference: Difference) -> str | None:
+    def _class_of(self, ours: _Decision, *, theirs: bool) -> str | None:
         """The known point of the standard on which the parsers differ, if there is one."""
-        decisive, policy = difference.decisive, difference.policy
-        assert policy.stored is not None
-        body = body_to_read(policy.stored.result, self._settings.max_size)
+        assert ours.policy.stored is not None
+        body = body_to_read(ours.policy.stored.result, self._settings.max_size)
         if cost_of(body) > _MOST_TO_CLASSIFY:
             return None
-        theirs = not decisive.allowed
-        differences = Differences(body, policy.dialect)
-        points = differences.of_answer(difference.url, difference.agents, theirs)
+        points = Differences(body, ours.policy.dialect).of_answer(ours.url, ours.agents, theirs)
         # The text has the markup of the documentation.
         return "; ".join(points).replace("``", "") or None
 
@@ -206,49 +194,14 @@ class ShadowParsers(Observer):
         if (name, origin) in self._reported:
             return
         self._reported[name, origin] = None
+        what, url = printable(f"{type(error).__name__}: {error}"), printable(origin.robots_url)
         logger.warning(
             "%(parser)s failed on %(url)s (%(error)s). Its verdicts on this origin are not "
             "compared.",
-            {
-                "parser": name,
-                "url": printable(origin.robots_url),
-                "error": printable(f"{type(error).__name__}: {error}"),
-            },
+            {"parser": name, "url": url, "error": what},
             exc_info=error,
             extra={"spider": self._crawler.spider},
         )
-
-
-class Difference(NamedTuple):
-    """A decision, *ours*, that differs from the one of *parser*, *theirs*."""
-
-    url: str
-    agents: tuple[str, ...]
-    policy: Policy
-    ours: Verdict
-    parser: str
-    theirs: Verdict
-
-    @property
-    def decisive(self) -> Verdict:
-        """The verdict of our parser, which has a line; it may be either of the two."""
-        return self.theirs if self.theirs.rule else self.ours
-
-    def as_json(self, known_class: str | None) -> dict[str, object]:
-        """Its line of the feed."""
-        decisive = self.decisive
-        return {
-            "url": self.url,
-            "agents": self.agents,
-            "allowed": self.ours.allowed,
-            "parser": self.parser,
-            "parser_allowed": self.theirs.allowed,
-            "reason": decisive.reason.value,
-            "rule": str(decisive.rule) if decisive.rule else None,
-            "line": decisive.line or None,
-            "origin": str(self.policy.origin),
-            "difference": known_class,
-        }
 
 
 def in_sample(url: str, share: float) -> bool:
@@ -257,15 +210,3 @@ def in_sample(url: str, share: float) -> bool:
         return True
     digest = blake2b(url.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "big") < share * 2**64
-
-
-def _opinion(
-    read: RobotsTxt | ExternalRules, url: str, agents: Sequence[str], ours: Verdict
-) -> Verdict | None:
-    """The verdict by *read*, the file of another parser, if it differs from *ours*."""
-    if isinstance(read, RobotsTxt):
-        return None if read.allowed(url, agents) is ours.allowed else read.verdict(url, agents)
-    # Not allowed(), which first checks for the URL of the robots.txt. That would double the time.
-    if read.answer(url, agents) is ours.allowed:
-        return None
-    return Verdict(not ours.allowed, Reason.OTHER_PARSER)

@@ -9,8 +9,7 @@ library of each handler computes its URLs here too: a copy of its code would get
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import chain
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 from urllib.parse import quote, urldefrag, urlparse
 
@@ -70,19 +69,18 @@ def spellings(handlers: Mapping[str, object], url: str) -> tuple[str, ...]:
     site = _SITE.match(url.strip()) if is_rewritten(url) else None
     if site is None:
         return ()
-    all_targets = _targets_of(handlers.get(site.group(1).lower()))
-    targets = chain.from_iterable(sent_targets(each, url) for each in all_targets)
-    # A dict is an ordered set.
-    urls = dict.fromkeys(chain.from_iterable(map(url_paths, targets)))
-    return tuple(each for path in urls if (each := f"{site.group()}{path}") != url)
-
-
-def _targets_of(handler: Any) -> Iterable[_Targets]:
+    handler: Any = handlers.get(site.group(1).lower())
     try:
-        return (TARGETS[global_object_name(load_object(handler))],)
+        chosen = [TARGETS[global_object_name(load_object(handler))]]
     except Exception:
         # Scrapy itself reports a handler that cannot be loaded.
-        return TARGETS.values()
+        chosen = [*TARGETS.values()]
+    paths = [
+        path for each in chosen for sent in sent_targets(each, url) for path in url_paths(sent)
+    ]
+    # A dict is an ordered set.
+    urls = dict.fromkeys(f"{site.group()}{path}" for path in paths)
+    return tuple(each for each in urls if each != url)
 
 
 def sent_targets(targets: _Targets, url: str) -> tuple[str, ...]:

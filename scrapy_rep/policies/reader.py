@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from scrapy import Request, signals
@@ -11,7 +11,6 @@ from scrapy.crawler import Crawler
 from scrapy_rep.observers.policy_log import PolicyLog
 from scrapy_rep.pages.tdmrep import TdmFile, TdmOrigin
 from scrapy_rep.parsers.chain import CheckedRules, ParserChain
-from scrapy_rep.policies.memory import PolicyMemory
 from scrapy_rep.rep.caching.access import Failure, FetchResult
 from scrapy_rep.rep.caching.cache_entry import CacheEntry, Outage
 from scrapy_rep.rep.caching.freshness import Evaluation, evaluate
@@ -27,44 +26,42 @@ _ROBOTS_PARSED = getattr(signals, "robots_parsed", None)
 
 @dataclass(eq=False, repr=False)
 class PolicyReader:
-    """Reads cache entries in one crawl. A file whose rules are in *memory* is not parsed again."""
+    """Reads cache entries in the crawl that started at *started*.
+
+    A file whose rules are in *memory*, the policies by origin as text, is not parsed again.
+    """
 
     crawler: Crawler
     settings: RepSettings
-    clock: Callable[[], float]
+    started: float
     log: PolicyLog
-    memory: PolicyMemory
+    memory: Mapping[str, Policy]
 
     def __post_init__(self) -> None:
-        self._bounds = self.settings.bounds(started=self.clock())
+        self._bounds = self.settings.bounds(self.started)
         self._chain = ParserChain(self.crawler, self.settings)
 
-    async def read(
-        self, entry: CacheEntry | None, asking: Request, now: float | None = None
-    ) -> Policy | None:
+    async def read(self, entry: CacheEntry | None, asking: Request, now: float) -> Policy | None:
         """The policy by *entry* at the time *now*; ``None`` if a fetch is necessary first."""
         evaluation = self._evaluate(entry, now)
-        rules: Rules | None = None
+        rules = None
         if entry and evaluation.stored and evaluation.access is Access.SUCCESSFUL:
             rules = await self._rules(entry.origin, evaluation.stored.result, asking)
         return self._policy(entry, evaluation, rules)
 
-    def renewed(self, policy: Policy) -> Policy | None:
+    def renewed(self, policy: Policy, now: float) -> Policy | None:
         """The policy by the entry of *policy* now, if the file need not be parsed for it."""
-        return self._policy(policy.entry, self._evaluate(policy.entry), policy.rules)
+        return self._policy(policy.entry, self._evaluate(policy.entry, now), policy.rules)
 
-    def refusing(self, origin: Origin) -> Policy:
+    def refusing(self, origin: Origin, now: float) -> Policy:
         """A policy that refuses everything, used after an error in this package."""
         failed = FetchResult(origin.robots_url, failure=Failure.NO_ANSWER, detail="internal error")
-        now = self.clock()
         entry = CacheEntry(origin, outage=Outage(failed, since=now, last_at=now, attempts=1))
-        until = now + self.settings.retry_delay
-        dialect = self.settings.dialect
+        until, dialect = now + self.settings.retry_delay, self.settings.dialect
         return Policy(origin, Access.UNREACHABLE, dialect, None, entry, stored=None, until=until)
 
-    def _evaluate(self, entry: CacheEntry | None, now: float | None = None) -> Evaluation:
+    def _evaluate(self, entry: CacheEntry | None, now: float) -> Evaluation:
         settings = self.settings
-        now = self.clock() if now is None else now
         return evaluate(entry, settings.dialect, settings.status_overrides, self._bounds, now)
 
     def _policy(
@@ -73,7 +70,7 @@ class PolicyReader:
         return policy_by(entry, evaluation, rules, self.settings, self._chain.spellings)
 
     async def _rules(self, origin: Origin, result: FetchResult, asking: Request) -> Rules:
-        before = self.memory.get(origin)
+        before = self.memory.get(str(origin))
         if before and before.rules and before.stored:
             parsed = before.stored.result
             if (parsed.body, parsed.cut) == (result.body, result.cut):
@@ -97,12 +94,10 @@ def policy_by(
     spellings: Callable[[str], Sequence[str]],
 ) -> Policy | None:
     """The policy by the *evaluation* of *entry*; ``None`` if a fetch is necessary first."""
-    if entry is None or evaluation.access is None:
+    is_file = evaluation.access is Access.SUCCESSFUL
+    if entry is None or evaluation.access is None or (is_file and rules is None):
         return None
-    if evaluation.access is not Access.SUCCESSFUL:
-        rules = None
-    elif rules is None:
-        return None
+    rules = rules if is_file else None
     robots = rules.robots if isinstance(rules, CheckedRules) else None
     return Policy(
         entry.origin,

@@ -13,7 +13,7 @@ import only the standard library. A folder imports only folders above it in this
                  ``robotstxt``: one file; ``explain``: the part of each rule; ``differences``:
                  between dialects
 ``caching/``     ``access``: what the result of a fetch allows; ``cache_entry``: the value in a
-                 store; ``freshness``: how long it may be used
+                 store; ``freshness``: how long it may be used; ``recently_used``: a bounded cache
 ``directives/``  ``pace``: Crawl-delay, Request-rate and Visit-time; ``purposes``: Content-Signal
                  and Content-Usage; ``directives``: those that a crawl honours
 ``policy``       what a crawl may do at one origin

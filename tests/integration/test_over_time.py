@@ -93,7 +93,7 @@ def cache_state(spider: ScriptedSpider) -> dict[str, Any]:
 
 
 def policy(spider: ScriptedSpider, one: Site) -> Policy:
-    found = cache_state(spider)["_by_key"][one.url]
+    found = cache_state(spider)["_memory"][one.url]
     assert isinstance(found, Policy)
     return found
 

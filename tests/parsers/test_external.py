@@ -11,7 +11,7 @@ from scrapy import Spider
 from scrapy.crawler import Crawler
 from scrapy.robotstxt import ProtegoRobotParser, PythonRobotParser, RobotParser
 
-from scrapy_rep.parsers.external import MAX_COST, ExternalRules, escape_logs, too_costly
+from scrapy_rep.parsers.external import MAX_COST, ExternalRules, escape_logs, read_with, too_costly
 from scrapy_rep.rep.dialects import GOOGLE, RFC9309
 from scrapy_rep.rep.rules.verdict import Reason
 
@@ -28,7 +28,8 @@ def crawler() -> Crawler:
 def test_the_verdict_is_the_parsers_and_names_no_line(
     parser: type[RobotParser], crawler: Crawler
 ) -> None:
-    rules = ExternalRules.parse(parser, crawler, BODY, RFC9309)
+    rules = read_with(parser, crawler, BODY, RFC9309)
+    assert isinstance(rules, ExternalRules)
     verdict = rules.verdict(PAGE, ["ExampleBot"])
     assert (verdict.allowed, verdict.reason) == (False, Reason.OTHER_PARSER)
     assert (verdict.line, verdict.rule, verdict.group) == (0, None, ())
@@ -41,10 +42,11 @@ def test_the_verdict_is_the_parsers_and_names_no_line(
 def test_the_robots_txt_itself_is_always_allowed(crawler: Crawler) -> None:
     body = b"User-agent: *\nDisallow: /\n"
     url = "https://example.com/robots.txt"
-    rules = ExternalRules.parse(PythonRobotParser, crawler, body, RFC9309)
-    assert rules.verdict(url, "x").reason is Reason.ROBOTS_TXT_ITSELF
-    rules = ExternalRules.parse(PythonRobotParser, crawler, body, GOOGLE)
-    assert rules.verdict(url, "x").reason is Reason.OTHER_PARSER
+    for dialect, reason in ((RFC9309, Reason.ROBOTS_TXT_ITSELF), (GOOGLE, Reason.OTHER_PARSER)):
+        rules = read_with(PythonRobotParser, crawler, body, dialect)
+        assert isinstance(rules, ExternalRules)
+        assert rules.verdict(url, "x").reason is reason
+        assert rules.allowed(url, "x") is (dialect is RFC9309)
 
 
 class _KnowsOne:

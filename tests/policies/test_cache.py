@@ -21,7 +21,6 @@ from scrapy_rep.observers.observer import Observer, Observers
 from scrapy_rep.pages.tdmrep import TdmOrigin
 from scrapy_rep.policies.cache import PolicyCache, steady
 from scrapy_rep.policies.fetcher import RobotsTxtFetcher
-from scrapy_rep.policies.states import State
 from scrapy_rep.rep.caching.access import Failure, FetchResult
 from scrapy_rep.rep.caching.cache_entry import CacheEntry, StoredResponse
 from scrapy_rep.rep.dialects import Access
@@ -195,8 +194,15 @@ class Crawl:
         assert isinstance(policy, Policy)
         return policy
 
-    def state(self) -> State:
-        return self.cache.state(ORIGIN)
+    def state(self) -> str:
+        """The state of the origin, by the definitions in policies/states.py."""
+        policy = self.cache.peek(ASKING.url)
+        in_lookup = ORIGIN in self.cache._lookups  # noqa: SLF001
+        if policy is None:
+            return ("fetching" if self.fetches.under_way else "loading") if in_lookup else "unknown"
+        if policy.access is Access.UNREACHABLE:
+            return "unreachable"
+        return "revalidating" if in_lookup else "usable"
 
     def stat(self, name: str) -> Any:
         assert self.crawler.stats is not None
@@ -236,28 +242,28 @@ async def settled() -> None:
 @pytest_twisted.ensureDeferred
 async def test_from_unknown_to_usable_and_revalidated() -> None:
     one = Crawl()
-    assert one.state() is State.UNKNOWN
+    assert one.state() == "unknown"
     reading = one.store.hold("read")
     first = one.get()
-    assert one.state() is State.LOADING
+    assert one.state() == "loading"
     reading.callback(None)
     await settled()
-    assert one.state() is State.FETCHING
+    assert one.state() == "fetching"
     assert first == []
     one.fetches.answer()
     await settled()
-    assert one.state() is State.USABLE
+    assert one.state() == "usable"
     assert len(first) == 1
     one.clock.now += 23 * HOUR
     assert (await one.got()) is not first[0]
     await settled()
-    assert one.state() is State.REVALIDATING
+    assert one.state() == "revalidating"
     one.fetches.answer(REFUSE)
     await settled()
-    assert one.state() is State.USABLE
+    assert one.state() == "usable"
     assert body_of(await one.got()) == REFUSE
     one.clock.now += DAY
-    assert one.state() is State.UNKNOWN
+    assert one.state() == "unknown"
 
 
 @pytest_twisted.ensureDeferred
@@ -267,13 +273,13 @@ async def test_unreachable_until_the_next_attempt() -> None:
     await settled()
     one.fetches.fail()
     await settled()
-    assert one.state() is State.UNREACHABLE
+    assert one.state() == "unreachable"
     assert came[0].access is Access.UNREACHABLE
     one.clock.now += 59
     assert (await one.got()) is came[0]
-    assert one.state() is State.UNREACHABLE
+    assert one.state() == "unreachable"
     one.clock.now += 1
-    assert one.state() is State.UNKNOWN
+    assert one.state() == "unknown"
     assert (await one.fetched()).access is Access.SUCCESSFUL
 
 
@@ -372,7 +378,7 @@ async def test_a_due_policy_of_the_store_is_used_while_it_is_revalidated() -> No
     came = one.get()
     await settled()
     assert body_of(came[0]) == ALLOW
-    assert one.state() is State.REVALIDATING
+    assert one.state() == "revalidating"
     claiming.callback(None)
     await settled()
     one.fetches.answer(REFUSE)
@@ -391,7 +397,7 @@ async def test_a_request_that_no_longer_waits_does_not_end_the_fetch() -> None:
     one.fetches.answer()
     await settled()
     assert len(came) == 1
-    assert one.state() is State.USABLE
+    assert one.state() == "usable"
 
 
 @pytest_twisted.ensureDeferred
@@ -490,7 +496,7 @@ async def test_a_lifetime_counts_from_the_end_of_the_answer() -> None:
     assert body_of(await one.got()) == ALLOW
     await settled()
     one.clock.now += 1
-    assert one.state() is State.FETCHING
+    assert one.state() == "fetching"
     one.fetches.answer()
     await settled()
 
@@ -660,9 +666,9 @@ async def test_what_somebody_else_revalidates_is_not_used_beyond_its_lifetime() 
     await MemoryStore.claim(one.store, ORIGIN, 1000)
     await one.got()
     await settled()
-    assert one.state() is State.USABLE
+    assert one.state() == "usable"
     one.clock.now += 10
-    assert one.state() is State.UNKNOWN
+    assert one.state() == "unknown"
 
 
 # -- memory and store ---------------------------------------------------------------
@@ -749,6 +755,20 @@ async def test_what_was_used_last_stays(by: str) -> None:
     assert one.cache.peek("https://third.example/") is not None
 
 
+@pytest_twisted.ensureDeferred
+async def test_policies_in_memory_have_a_bound_in_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A policy takes 2,000, its URL and five times its file.
+    monkeypatch.setattr("scrapy_rep.policies.cache.MAX_BYTES", 5000)
+    one = Crawl()
+    for number in range(3):
+        one.cache.get(Origin.of(f"https://{number}.example/"), ASKING)
+        await settled()
+        one.fetches.answer(b"")
+        await settled()
+    found = [one.cache.peek(f"https://{number}.example/") is not None for number in range(3)]
+    assert found == [False, True, True]
+
+
 # -- the end ------------------------------------------------------------------------
 
 
@@ -762,7 +782,7 @@ async def test_no_lookup_starts_after_a_stop() -> None:
     with pytest.raises(CrawlStopping):
         await one.cache.revalidate(ORIGIN, ASKING)
     assert one.store.calls == []
-    assert one.state() is State.UNKNOWN
+    assert one.state() == "unknown"
 
 
 @pytest_twisted.ensureDeferred
@@ -776,7 +796,7 @@ async def test_nothing_is_revalidated_after_a_stop() -> None:
     await settled()
     assert one.store.calls == []
     assert one.fetches.count == 1
-    assert one.state() is State.USABLE
+    assert one.state() == "usable"
 
 
 @pytest_twisted.ensureDeferred

@@ -12,7 +12,6 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.test import get_crawler
 
 from scrapy_rep.observers.policy_log import PolicyLog
-from scrapy_rep.policies.memory import PolicyMemory
 from scrapy_rep.policies.reader import PolicyReader
 from scrapy_rep.rep.caching.access import FetchResult
 from scrapy_rep.rep.caching.cache_entry import CacheEntry, StoredResponse
@@ -35,13 +34,14 @@ class Crawl:
         self.crawler = crawler = get_crawler(Spider, settings)
         read_settings = RepSettings.read(crawler.settings)
         log = PolicyLog(crawler, read_settings, lambda: NOON)
-        self.memory = PolicyMemory(10)
-        self.reader = PolicyReader(crawler, read_settings, lambda: NOON, log, self.memory)
+        self.memory: dict[str, Policy] = {}
+        self.reader = PolicyReader(crawler, read_settings, NOON, log, self.memory)
 
     async def read(self, body: bytes, status: int = 200, *, cut: bool = False) -> Policy:
-        policy = await self.reader.read(entry(body, status, cut=cut), Request(ORIGIN.robots_url))
+        asking = Request(ORIGIN.robots_url)
+        policy = await self.reader.read(entry(body, status, cut=cut), asking, NOON)
         assert policy is not None
-        self.memory.put(policy)
+        self.memory[str(ORIGIN)] = policy
         return policy
 
 
@@ -71,15 +71,15 @@ async def test_a_file_that_is_cut_is_another_one() -> None:
 async def test_rules_hold_only_while_there_is_a_file() -> None:
     crawl = Crawl()
     policy = await crawl.read(BODY)
-    assert crawl.reader.renewed(policy) == policy
-    gone = crawl.reader.renewed(replace(policy, entry=entry(b"", 404)))
+    assert crawl.reader.renewed(policy, NOON) == policy
+    gone = crawl.reader.renewed(replace(policy, entry=entry(b"", 404)), NOON)
     assert gone is not None
     assert (gone.access, gone.rules) == (Access.UNAVAILABLE, None)
     assert gone.allowed(PAGE, "x")
 
 
 def test_our_own_failure_refuses_whatever_the_settings_say() -> None:
-    policy = Crawl(REP_UNREACHABLE="allow").reader.refusing(ORIGIN)
+    policy = Crawl(REP_UNREACHABLE="allow").reader.refusing(ORIGIN, NOON)
     assert not policy.allowed(PAGE, "x")
     assert policy.until == NOON + 60
 
@@ -88,14 +88,14 @@ def test_our_own_failure_refuses_whatever_the_settings_say() -> None:
 async def test_a_policy_without_rules_is_not_renewed_to_one_with_a_file() -> None:
     crawl = Crawl()
     policy = await crawl.read(BODY)
-    assert crawl.reader.renewed(replace(policy, rules=None)) is None
+    assert crawl.reader.renewed(replace(policy, rules=None), NOON) is None
 
 
 @pytest.mark.parametrize(("setting", "allowed"), [("allow", True), ("disallow", False)])
 @pytest_twisted.ensureDeferred
 async def test_an_outage_means_what_the_settings_say(setting: str, allowed: bool) -> None:
     crawl = Crawl(REP_UNREACHABLE=setting)
-    policy = await crawl.reader.read(unreachable().entry, Request(PAGE))
+    policy = await crawl.reader.read(unreachable().entry, Request(PAGE), NOON)
     assert policy is not None
     assert policy.access is Access.UNREACHABLE
     assert policy.allowed(PAGE, "x") is allowed
