@@ -143,6 +143,7 @@ class HoldQueue:
         crawler: Crawler,
         limit: ConcurrencyLimit,
         size: int,
+        *,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.limit = limit

@@ -65,7 +65,7 @@ class Manual:
         self.engine = ManualEngine(concurrency)
         self.loop = ManualLoop()
         self.limit = ConcurrencyLimit(cast("Engine", self.engine), call_later=self.loop.call_later)
-        self.queue = HoldQueue(self.crawler, self.limit, size, lambda: self.loop.now)
+        self.queue = HoldQueue(self.crawler, self.limit, size, clock=lambda: self.loop.now)
         #: Names of requests in the order in which they went on, and with what.
         self.order: list[Any] = []
         self.results: dict[Any, Any] = {}
