@@ -64,10 +64,10 @@ class Engine:
     def warn(self) -> None:
         """Log one warning with the missing names and the consequences."""
         if missing := self.missing():
-            consequences = "; ".join(dict.fromkeys(_CONSEQUENCES[name] for name in missing))
             logger.warning(
-                "Scrapy or its downloader lacks %(names)s: %(consequences)s. The crawl continues.",
-                {"names": ", ".join(missing), "consequences": consequences},
+                "Scrapy or its downloader lacks %s: %s. The crawl continues.",
+                ", ".join(missing),
+                "; ".join(dict.fromkeys(_CONSEQUENCES[name] for name in missing)),
                 extra={"spider": self._crawler.spider},
             )
 
@@ -100,12 +100,10 @@ class Engine:
         By ``engine._slot.add_request`` and ``remove_request``. While a request returns to the
         scheduler, the engine does not count it for a moment, and the crawl could end.
         """
-        add = getattr(self._slot, "add_request", None)
-        remove = getattr(self._slot, "remove_request", None)
-        if add is not None and remove is not None:
-            placeholder = Request("data:,")
-            add(placeholder)
-            call_later(seconds, remove, placeholder)
+        slot, placeholder = self._slot, Request("data:,")
+        if hasattr(slot, "add_request") and hasattr(slot, "remove_request"):
+            slot.add_request(placeholder)
+            call_later(seconds, slot.remove_request, placeholder)
 
     # -- concurrency ---------------------------------------------------------------
 
@@ -127,9 +125,8 @@ class Engine:
         """
         if number and self.concurrency:
             self._downloader.total_concurrency += number
-            nextcall = getattr(self._slot, "nextcall", None)
-            if nextcall is not None:
-                nextcall.schedule()
+            if hasattr(self._slot, "nextcall"):
+                self._slot.nextcall.schedule()
 
     @property
     def active_count(self) -> int:
@@ -161,7 +158,7 @@ class Engine:
         Without it, ``None``: all requests count as requests of one slot.
         """
         key_of = getattr(self._downloader, "get_slot_key", None)
-        return None if key_of is None else str(key_of(request))
+        return key_of and str(key_of(request))
 
     def slot_is_free(self, key: str | None) -> bool:
         """Whether a request would start at once in the download slot *key*.
@@ -169,30 +166,26 @@ class Engine:
         By ``slot.queue`` and ``slot.free_transfer_slots()``. Without them, it would.
         """
         slot = self._download_slot(key)
-        free = getattr(slot, "free_transfer_slots", None)
-        return not getattr(slot, "queue", ()) and (free is None or free() > 0)
+        is_full = hasattr(slot, "free_transfer_slots") and slot.free_transfer_slots() <= 0
+        return not (is_full or getattr(slot, "queue", ()))
 
     def move_to_front(self, request: Request) -> bool:
         """Move *request* to the front of its download slot's queue; whether it is in the queue.
 
-        By ``slot.queue``, pairs of a request and its Deferred. Without it, a request counts as
-        sent as soon as the downloader has it, and waits behind earlier pages.
+        Without ``slot.queue``, a request counts as sent as soon as the downloader has it, and
+        waits behind earlier pages.
         """
-        queue = self._queue_of(request)
-        entry = next((entry for entry in queue if entry[0] is request), None)
-        if entry is None:
-            return False
-        queue.remove(entry)
-        queue.appendleft(entry)
-        return True
+        taken = self.take_queued(request, lambda queued: queued is request)
+        self._queue_of(request).extendleft(taken)
+        return bool(taken)
 
     def take_queued(
         self, request: Request, is_wanted: Callable[[Request], bool]
     ) -> list[tuple[Request, Any]]:
         """Take the requests that are wanted out of the queue of the download slot of *request*.
 
-        Each with a Deferred for what the downloader returns for it: a response, or a request that
-        the engine schedules. Without ``slot.queue``, none is taken.
+        By ``slot.queue``: pairs of a request and a Deferred for what the downloader returns for
+        it, a response or a request that the engine schedules. Without it, none is taken.
         """
         queue = self._queue_of(request)
         taken = [entry for entry in queue if is_wanted(entry[0])]
@@ -201,8 +194,7 @@ class Engine:
         return taken
 
     def _queue_of(self, request: Request) -> deque[tuple[Request, Any]]:
-        slot = self._download_slot(request.meta.get("download_slot"))
-        return getattr(slot, "queue", deque())
+        return getattr(self._download_slot(request.meta.get("download_slot")), "queue", deque())
 
     def _download_slot(self, key: str | None) -> Any:
         """``downloader.slots``, usually one for each host."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Iterator
-from typing import TYPE_CHECKING
 
 from scrapy import Request, signals
+from scrapy.crawler import Crawler
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.defer import maybe_deferred_to_future
@@ -16,7 +16,7 @@ from twisted.internet.defer import Deferred
 from scrapy_rep.engine import Engine
 from scrapy_rep.exceptions import ConfigurationError, CrawlStopping, RobotsForbidden
 from scrapy_rep.holding.concurrency import ConcurrencyLimit
-from scrapy_rep.holding.hold_queue import RETURNED, Arrival, HoldQueue, MustLeave
+from scrapy_rep.holding.hold_queue import RETURNED, Arrival, HeldRequest, HoldQueue, MustLeave
 from scrapy_rep.observers.change_signal import ChangeSignal
 from scrapy_rep.observers.matching_limit import MatchingLimit
 from scrapy_rep.observers.observer import Observer, Observers
@@ -35,11 +35,6 @@ from scrapy_rep.rep.text import printable
 from scrapy_rep.settings import PageRuleMode, RepSettings, downloader_middlewares, tokens
 from scrapy_rep.throttling.pacing import Pacing
 from scrapy_rep.tokens import AgentTokens
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-
-    from scrapy_rep.holding.hold_queue import HeldRequest
 
 logger = logging.getLogger(__name__)
 
@@ -67,9 +62,9 @@ class RepMiddleware:
         settings = RepSettings.read(crawler.settings)
         self._crawler = crawler
         self._terms = settings.terms
+        self._clock = clock or steady()
         self._tokens = AgentTokens(settings, crawler.spider)
         self._tokens.warn()
-        self._clock = clock or steady()
         self._limit = ConcurrencyLimit.from_crawler(crawler)
         # First, so that held requests leave before fetches are given up.
         self._queue = HoldQueue(crawler, self._limit, settings.max_waiting)
@@ -85,6 +80,7 @@ class RepMiddleware:
         self._observers = Observers(crawler, observers)
         self._observe_allowed = self._observers.observe_allowed
         self._policies = PolicyCache(crawler, settings, self._clock, self._limit, self._observers)
+        # Signals do not keep what they call.
         self._warn = Engine(crawler).warn
         crawler.signals.connect(self._warn, signals.spider_opened)
         self._tdm_files: TdmFiles | None = None
@@ -173,14 +169,7 @@ class RepMiddleware:
         # Of the page that it was made from.
         meta.pop(PAGE_RULES, None)
         if meta.get("dont_obey_robotstxt"):
-            download = download_of(request)
-            if download is not None:
-                download.admit()
-                turn = self._pacing.admit_fetch(request)
-                return None if turn is None else download.wait_for_turn(turn)
-            if self._observe_allowed:
-                self._observers.on_exempt(request, "dont_obey_robotstxt")
-            return None
+            return self._process_exempt(request)
         policy = self._policies.peek(request.url)
         # The fast path: the result of decide() for most requests, without creating its values.
         # Most files have no delay, and most crawls visit no site that has one.
@@ -197,6 +186,14 @@ class RepMiddleware:
             return None
         return self._process_slowly(policy, request)
 
+    def _process_exempt(self, request: Request) -> Awaitable[None] | None:
+        if download := download_of(request):
+            download.admit()
+            turn = self._pacing.admit_fetch(request)
+            return turn and download.wait_for_turn(turn)
+        self._observers.on_exempt(request, "dont_obey_robotstxt")
+        return None
+
     def _process_slowly(
         self, policy: Policy | None, request: Request
     ) -> Awaitable[Request | None] | None:
@@ -207,16 +204,21 @@ class RepMiddleware:
         policy = policy or self._known_policy(request)
         decision = self._decide(policy, request)
         turn = None
-        knows_all = not self._tdm_files or not policy or self._tdm_files.knows(policy, request)
-        if isinstance(decision, Admit) and knows_all:
-            turn = self._turn(policy, request) if policy is not None else None
+        if isinstance(decision, Admit) and self._knows_tdm_file(policy, request):
+            turn = self._turn(policy, request)
             if turn is None:
                 self._admitted(policy, request)
                 return None
-        origin = policy.origin if policy is not None else Origin.of(request.url)
+        origin = Origin.of(request.url) if policy is None else policy.origin
         return self._hold(origin, request, arrival, turn)
 
-    # -- held requests ----------------------------------------------------------------
+    def _knows_tdm_file(self, policy: Policy | None, request: Request) -> bool:
+        return not self._tdm_files or not policy or self._tdm_files.knows(policy, request)
+
+    def _turn(self, policy: Policy | None, request: Request) -> Deferred[None] | None:
+        """The turn that an admitted *request* has to wait for, if its site is throttled."""
+        agents = self._tokens.of(request)
+        return None if policy is None else self._pacing.admit(policy, request, agents)
 
     async def _hold(
         self, origin: Origin, request: Request, arrival: Arrival, turn: Deferred[None] | None
@@ -224,13 +226,13 @@ class RepMiddleware:
         """Hold *request* until it is admitted, or return it to the scheduler."""
         try:
             with self._queue.hold(origin, request, arrival) as held:
-                await self._wait_until_admitted(origin, request, held, turn)
+                await self._wait_until_admitted(held, request, turn)
         except MustLeave:
             return self._queue.give_back(request)
         return None
 
     async def _wait_until_admitted(
-        self, origin: Origin, request: Request, held: HeldRequest, turn: Deferred[None] | None
+        self, held: HeldRequest, request: Request, turn: Deferred[None] | None
     ) -> None:
         """Wait until *request* has a valid policy, a turn and concurrency.
 
@@ -241,27 +243,23 @@ class RepMiddleware:
         while True:
             if turn is not None:
                 await held.wait(turn)
-                await held.reacquire(request)
-            policy = await held.wait(self._policies.get(origin, request))
+                await self._limit.reacquire(held, request)
+            policy = await held.wait(self._policies.get(held.origin, request))
             decision = self._decide(policy, request)
             if isinstance(decision, Hold):
                 await self._sleep(decision, request, held)
-                continue
-            if self._tdm_files is not None and not has_tdm_file:
+            elif self._tdm_files is not None and not has_tdm_file:
                 await held.wait(self._tdm_files.get(policy, request))
                 has_tdm_file = True
-                continue
-            if turn is None or not self._pacing.has_turn(request):
-                turn = self._turn(policy, request)
-                if turn is not None:
-                    continue
-                await held.reacquire(request)
-                if not self._pacing.has_turn(request):
-                    continue
-            if self._limit.is_closing:
-                raise MustLeave
-            self._admitted(policy, request)
-            return
+            elif turn is not None and self._pacing.has_turn(request):
+                break
+            elif (turn := self._turn(policy, request)) is None:
+                await self._limit.reacquire(held, request)
+                if self._pacing.has_turn(request):
+                    break
+        if self._limit.is_closing:
+            raise MustLeave
+        self._admitted(policy, request)
 
     async def _sleep(self, decision: Hold, request: Request, held: HeldRequest) -> None:
         """Wait until it is time to decide again."""
@@ -271,12 +269,6 @@ class RepMiddleware:
         # The clock may have been set back since an earlier run of the crawl.
         request.meta[HELD_SINCE] = min(request.meta.get(HELD_SINCE, now), now)
         await held.sleep(max(decision.until - now, 0.0))
-
-    def _turn(self, policy: Policy, request: Request) -> Deferred[None] | None:
-        """The turn that an admitted *request* has to wait for, if its site is throttled."""
-        return self._pacing.admit(policy, request, self._tokens.of(request))
-
-    # -- what is decided --------------------------------------------------------------
 
     def _decide(self, policy: Policy | None, request: Request) -> Admit | Hold | Fetch:
         """Admit, hold or fetch. Raises :exc:`~scrapy_rep.RobotsForbidden` to refuse *request*."""
@@ -306,11 +298,8 @@ class RepMiddleware:
     def _refused(
         self, policy: Policy | None, request: Request, verdict: Verdict
     ) -> RobotsForbidden:
-        logger.debug(
-            "Forbidden by robots.txt: %(request)s is %(verdict)s",
-            {"request": request, "verdict": verdict},
-            extra={"spider": self._crawler.spider},
-        )
+        spider = {"spider": self._crawler.spider}
+        logger.debug("Forbidden by robots.txt: %s is %s", request, verdict, extra=spider)
         count(self._crawler, "robotstxt/forbidden")
         count(self._crawler, f"robotstxt/forbidden/{verdict.reason.value}")
         agents = self._tokens.of(request) if policy is not None else ()

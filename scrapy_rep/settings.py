@@ -52,7 +52,7 @@ logger = logging.getLogger(__name__)
 
 _T = TypeVar("_T")
 _E = TypeVar("_E", bound=Enum)
-_N = TypeVar("_N", int, float)
+_K = TypeVar("_K")
 
 
 class PacedBy(Enum):
@@ -91,15 +91,31 @@ class FeedSpec:
 # -- checks: return the value, or raise a ValueError that says what is accepted ----
 
 
-def _one_of(accepted: Mapping[str, _T], value: object, none: str = "") -> _T:
-    """For a key of *accepted*. *none* describes None, if that is accepted too."""
-    if not isinstance(value, str) or value not in accepted:
-        raise ValueError(f"accepted: {', '.join(accepted)}{none}")
-    return accepted[value]
+def _accepting(accepted: str, convert: Callable[[Any], _T]) -> Callable[[Any], _T]:
+    """The check for all that *convert* does not fail for."""
+
+    def check(value: Any) -> _T:
+        try:
+            return convert(value)
+        except (TypeError, ValueError, LookupError, OverflowError):
+            raise ValueError(f"accepted: {accepted}") from None
+
+    return check
 
 
-def _member_of(members: type[_E], none: str = "") -> Callable[[object], _E]:
-    return partial(_one_of, {member.value: member for member in members}, none=none)
+def _if(is_accepted: object, value: _T) -> _T:
+    if not is_accepted:
+        raise ValueError
+    return value
+
+
+def _one_of(accepted: Mapping[str, _T], none: str = "") -> Callable[[Any], _T]:
+    """The check for a key of *accepted*. *none* describes None, if that is accepted too."""
+    return _accepting(", ".join(accepted) + none, accepted.__getitem__)
+
+
+def _member_of(members: type[_E], none: str = "") -> Callable[[Any], _E]:
+    return _one_of({member.value: member for member in members}, none)
 
 
 def _optional(check: Callable[[Any], _T]) -> Callable[[Any], _T | None]:
@@ -107,57 +123,61 @@ def _optional(check: Callable[[Any], _T]) -> Callable[[Any], _T | None]:
     return lambda value: None if value in (None, "", "None") else check(value)
 
 
-def _boolean(value: object) -> bool:
-    # As Scrapy reads them, from the command line too.
-    yes, no = (True, "1", "true", "on"), (False, "0", "false", "off")
-    key = value.lower() if isinstance(value, str) else value
-    if key not in yes + no:
-        raise ValueError("accepted: True or False")
-    return key in yes
-
-
-def _number(
-    convert: Callable[[Any], _N], is_accepted: Callable[[_N], bool], accepted: str, value: object
-) -> _N:
-    try:
-        number = convert(value)
-        if is_accepted(number):
-            return number
-    except (TypeError, ValueError, OverflowError):
-        pass
-    raise ValueError(f"accepted: {accepted}")
-
-
-_seconds = partial(_number, float, lambda number: 0 < number < inf, "a number of seconds above 0")
-_share = partial(_number, float, lambda number: 0 <= number <= 1, "a number from 0 to 1")
-
-
-def _whole(value: Any) -> int:
-    number = int(value)
-    if isinstance(value, float) and number != value:
-        raise ValueError
-    return number
-
-
-def _integer(*, at_least: int, because: str = "") -> Callable[[object], int]:
-    accepted = f"an integer, at least {at_least}" + (f" ({because})" if because else "")
-    return partial(_number, _whole, lambda number: number >= at_least, accepted)
-
-
-_max_redirects: Callable[[object], Any] = _optional(
-    _integer(at_least=RFC9309.max_redirects, because="RFC 9309 §2.3.1.2")
+# As Scrapy reads them, from the command line too.
+_BOOLEANS: dict[object, bool] = dict.fromkeys([True, "1", "true", "on"], True)
+_BOOLEANS |= dict.fromkeys([False, "0", "false", "off"], False)
+_boolean = _accepting(
+    "True or False", lambda value: _BOOLEANS[value.lower() if isinstance(value, str) else value]
 )
+_seconds = _accepting(
+    "a number of seconds above 0", lambda value: _if(0 < float(value) < inf, float(value))
+)
+_share = _accepting("a number from 0 to 1", lambda value: _if(0 <= float(value) <= 1, float(value)))
 
 
-def _listed(
-    value: object, accepted: str, is_item: Callable[[Any], object] = lambda item: True
-) -> tuple[Any, ...]:
-    """*value* as a tuple; a string is split as in Scrapy (``-s REP_AGENT_TOKENS=a,b``)."""
-    if isinstance(value, str):
-        value = [part.strip() for part in value.split(",")] if value else []
-    if not isinstance(value, Sequence) or not all(map(is_item, value)):
-        raise ValueError(f"accepted: {accepted}")
-    return tuple(value)
+def _integer(*, at_least: int, because: str = "") -> Callable[[Any], int]:
+    def convert(value: Any) -> int:
+        number = int(value)
+        return _if(number >= at_least and (isinstance(value, str) or number == value), number)
+
+    return _accepting(f"an integer, at least {at_least}{because}", convert)
+
+
+_max_redirects = _optional(_integer(at_least=RFC9309.max_redirects, because=" (RFC 9309 §2.3.1.2)"))
+
+
+def _list_of(
+    accepted: str, is_item: Callable[[Any], object] = lambda item: True
+) -> Callable[[Any], tuple[Any, ...]]:
+    """The check for a list; a string is split as in Scrapy (``-s REP_AGENT_TOKENS=a,b``)."""
+
+    def convert(value: Any) -> tuple[Any, ...]:
+        if isinstance(value, str):
+            value = [part.strip() for part in value.split(",")] if value else []
+        return _if(isinstance(value, Sequence) and all(map(is_item, value)), tuple(value))
+
+    return _accepting(accepted, convert)
+
+
+def _dict_of(
+    accepted: str, example: str, convert: Callable[[Any, Any], tuple[_K, _T]]
+) -> Callable[[Any], dict[_K, _T]]:
+    """The check for a dict of items that *convert* does not fail for; in a string, it is JSON."""
+
+    def check(value: Any) -> dict[_K, _T]:
+        if isinstance(value, str):
+            value = _accepting(f"{accepted}; in a string, as JSON: {example}", json.loads)(value)
+        if not isinstance(value, Mapping):
+            raise ValueError(f"accepted: {accepted}")
+        return dict(
+            _accepting(f"{accepted}; not {key!r}: {each!r}", partial(convert, key))(each)
+            for key, each in value.items()
+        )
+
+    return check
+
+
+_token_list = _list_of("one product token or a list of them")
 
 
 def tokens(value: object) -> tuple[str, ...]:
@@ -165,48 +185,26 @@ def tokens(value: object) -> tuple[str, ...]:
 
     Raises :exc:`ValueError` for an invalid token.
     """
-    return tuple(map(check_token, _listed(value, "one product token or a list of them")))
+    return tuple(map(check_token, _token_list(value)))
 
 
 _FETCH_META_KEYS = ["proxy", "bindaddress", "http_user", "http_pass", "http_auth_domain"]
 _FETCH_META_KEYS += ["ftp_user", "ftp_password", "ftp_passive"]
-
-
-def _meta_keys(value: object) -> tuple[str, ...]:
-    accepted = "a list of names of request meta keys"
-    return _listed(value, accepted, lambda key: isinstance(key, str))
-
-
-# RFC 9110 §5.6.2: a token; §5.5: the characters of a value.
-_HEADER_NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
-_HEADER_VALUE = re.compile(r"[\t\x20-\x7e]*")
-
-
-def _headers(value: object) -> dict[str, str | None]:
-    accepted = "accepted: a dict of header names to a text, or None to leave the header out"
-    headers = _dict(value, accepted, '{"X-Region": "eu"}')
-    for name, text in headers.items():
-        if not isinstance(name, str) or not _HEADER_NAME.fullmatch(name):
-            raise ValueError(f"{accepted}; not {name!r}")
-        if text is not None and not (isinstance(text, str) and _HEADER_VALUE.fullmatch(text)):
-            raise ValueError(f"{accepted}; not {name!r}: {text!r}")
-    return dict(headers)
-
+_RELS = ("nofollow", "ugc", "sponsored")
+_rels = _list_of(f"a list of {', '.join(_RELS)}; an empty one to follow all links", _RELS.count)
 
 # RFC 9651 §3.1.2, the key of a dictionary.
 _LABEL = re.compile(r"[a-z*][a-z0-9_\-.*]*")
+_KNOWN = ", ".join(sorted(KNOWN_PURPOSES))
+_labels = _list_of(f"a list of purposes, such as {_KNOWN}; in lower case", _LABEL.fullmatch)
 
 
 def _purposes(value: object) -> tuple[str, ...]:
-    known = ", ".join(sorted(KNOWN_PURPOSES))
-    accepted = f"a list of purposes, such as {known}; in lower case"
-    purposes = _listed(value, accepted, lambda it: isinstance(it, str) and _LABEL.fullmatch(it))
+    purposes = _labels(value)
     for purpose in purposes:
         if purpose not in KNOWN_PURPOSES:
-            logger.warning(
-                "REP_PURPOSES contains the unknown purpose %(purpose)r. Known purposes: %(known)s.",
-                {"purpose": purpose, "known": known},
-            )
+            says = "REP_PURPOSES contains the unknown purpose %r. Known purposes: %s."
+            logger.warning(says, purpose, _KNOWN)
     return purposes
 
 
@@ -217,27 +215,18 @@ def _page_rules(value: object) -> PageRuleMode:
     return mode
 
 
-_RELS = ("nofollow", "ugc", "sponsored")
+# RFC 9110 §5.6.2: a token; §5.5: the characters of a value.
+_HEADER_NAME = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")
+_HEADER_VALUE = re.compile(r"[\t\x20-\x7e]*")
+_headers = _dict_of(
+    "a dict of header names to a text, or None to leave the header out",
+    '{"X-Region": "eu"}',
+    lambda name, text: _if(
+        _HEADER_NAME.fullmatch(name) and (text is None or _HEADER_VALUE.fullmatch(text)),
+        (name, text),
+    ),
+)
 
-
-def _nofollow(value: object) -> frozenset[str]:
-    accepted = f"a list of {', '.join(_RELS)}; an empty one to follow all links"
-    return frozenset(_listed(value, accepted, _RELS.__contains__))
-
-
-def _dict(value: object, accepted: str, example: str) -> Mapping[Any, Any]:
-    """*value* as a dict; as in Scrapy, a string from the command line is JSON."""
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except ValueError:
-            raise ValueError(f"{accepted}; in a string, as JSON: {example}") from None
-    if not isinstance(value, Mapping):
-        raise ValueError(accepted)
-    return value
-
-
-# The values of REP_STATUS_OVERRIDES.
 _OVERRIDES = {
     "allow": Access.UNAVAILABLE,
     "unavailable": Access.UNAVAILABLE,
@@ -246,17 +235,11 @@ _OVERRIDES = {
 }
 # RFC 9110 §15: three digits. Some servers invent one above 599.
 _STATUS = re.compile("[1-9][0-9]{2}")
-
-
-def _status_overrides(value: object) -> dict[int, Access]:
-    accepted = f"accepted: a dict of HTTP status to one of {', '.join(_OVERRIDES)}"
-    overrides: dict[int, Access] = {}
-    for status, access in _dict(value, accepted, '{"429": "unreachable"}').items():
-        known = isinstance(access, str) and access in _OVERRIDES
-        if not _STATUS.fullmatch(str(status)) or not known:
-            raise ValueError(f"{accepted}; not {status!r}: {access!r}")
-        overrides[int(status)] = _OVERRIDES[access]
-    return overrides
+_status_overrides = _dict_of(
+    f"a dict of HTTP status to one of {', '.join(_OVERRIDES)}",
+    '{"429": "unreachable"}',
+    lambda status, access: _if(_STATUS.fullmatch(str(status)), (int(status), _OVERRIDES[access])),
+)
 
 
 def _robot_parser(value: Any) -> type[RobotParser]:
@@ -273,32 +256,30 @@ def _robot_parser(value: Any) -> type[RobotParser]:
     return parser
 
 
+_paths = _list_of("a list of import paths of subclasses of scrapy.robotstxt.RobotParser")
+
+
 def _robot_parsers(value: object) -> tuple[type[RobotParser], ...]:
-    parsers = _listed(value, "a list of import paths of subclasses of scrapy.robotstxt.RobotParser")
-    return tuple(dict.fromkeys(map(_robot_parser, parsers)))
+    return tuple(dict.fromkeys(map(_robot_parser, _paths(value))))
 
 
-def _directory(value: object) -> str:
-    accepted = "accepted: the path of a directory on this machine, or None for no archive"
-    if not isinstance(value, (str, Path)) or "\0" in str(value):
-        raise ValueError(accepted)
-    if "://" in str(value):
-        raise ValueError(f"not a URL; {accepted}")
-    return str(value)
+_directory = _accepting(
+    "the path of a directory on this machine, not a URL, or None for no archive",
+    lambda value: _if(
+        isinstance(value, (str, Path)) and not re.search("://|\0", str(value)), str(value)
+    ),
+)
 
 
 def _feed(settings: BaseSettings, value: object) -> FeedSpec:
     in_settings = settings.getwithbase("FEED_STORAGES").items()
     storages = {scheme: storage for scheme, storage in in_settings if storage is not None}
-    schemes = ", ".join(sorted(filter(None, storages)))
-    accepted = f"accepted: a path, or a URI with a scheme of FEED_STORAGES: {schemes}"
-    if not isinstance(value, (str, Path)):
-        raise ValueError(accepted)
-    uri = str(value)
     # As in Scrapy, the drive of a Windows path is not a scheme.
+    uri = str(value)
     scheme = "file" if PureWindowsPath(uri).drive else urlsplit(uri).scheme
-    if scheme not in storages:
-        raise ValueError(accepted)
+    if not isinstance(value, (str, Path)) or scheme not in storages:
+        schemes = ", ".join(sorted(filter(None, storages)))
+        raise ValueError(f"accepted: a path, or a URI with a scheme of FEED_STORAGES: {schemes}")
     try:
         return FeedSpec(uri, load_object(storages[scheme]))
     except Exception as error:
@@ -346,12 +327,15 @@ class RepSettings:
     )
     crawl_delay: bool = _setting(True, _boolean)
     crawl_delay_max: float = _setting(60.0, _seconds)
-    dialect: Dialect = _setting("rfc9309", partial(_one_of, DIALECTS))
+    dialect: Dialect = _setting("rfc9309", _one_of(DIALECTS))
     fallback_parser: type[RobotParser] | None = _setting(
         "scrapy.robotstxt.ProtegoRobotParser", _optional(_robot_parser)
     )
     fetch_headers: Mapping[str, str | None] = _setting({}, _headers)
-    fetch_meta_keys: tuple[str, ...] = _setting(_FETCH_META_KEYS, _meta_keys)
+    fetch_meta_keys: tuple[str, ...] = _setting(
+        _FETCH_META_KEYS,
+        _list_of("a list of names of request meta keys", lambda key: isinstance(key, str)),
+    )
     fetch_timeout: float = _setting(15.0, _seconds)
     #: As many workers as Redis knows, at least this.
     fleet_size: int | None = _setting(None, _optional(_integer(at_least=1)))
@@ -361,15 +345,15 @@ class RepSettings:
     max_fetches: int = _setting(200, _integer(at_least=1))
     max_origins: int = _setting(10_000, _integer(at_least=1))
     #: The default is the dialect's.
-    max_redirects: int = _setting(None, _max_redirects)
+    max_redirects: int = _setting(None)
     max_size: int = _setting(
-        MIN_PARSED_SIZE, _integer(at_least=MIN_PARSED_SIZE, because="500 KiB, RFC 9309 §2.5")
+        MIN_PARSED_SIZE, _integer(at_least=MIN_PARSED_SIZE, because=" (500 KiB, RFC 9309 §2.5)")
     )
     max_wait: float = _setting(3600.0, _seconds)
     max_waiting: int = _setting(5000, _integer(at_least=1))
     min_age: float = _setting(300.0, _seconds)
     #: The values of ``rel`` for which a link is not followed.
-    nofollow: frozenset[str] = _setting(["nofollow"], _nofollow)
+    nofollow: frozenset[str] = _setting(["nofollow"], lambda value: frozenset(_rels(value)))
     pacing: PacedBy = _setting(None)
     page_rules: PageRuleMode = _setting("off", _page_rules)
     purposes: tuple[str, ...] = _setting([], _purposes)
@@ -406,10 +390,8 @@ class RepSettings:
         for name in settings:
             if isinstance(name, str) and name.startswith("REP_") and name not in DEFAULTS:
                 close = difflib.get_close_matches(name, DEFAULTS, n=1)
-                logger.warning(
-                    "Unknown setting %(name)s is ignored.%(hint)s",
-                    {"name": name, "hint": f" Did you mean {close[0]}?" if close else ""},
-                )
+                hint = f" Did you mean {close[0]}?" if close else ""
+                logger.warning("Unknown setting %s is ignored.%s", name, hint)
         read = partial(_read, settings)
         checks = {name: it["check"] for name, it in _SETTINGS.items() if it["check"] is not None}
         values = {name: read(f"REP_{name.upper()}", check) for name, check in checks.items()}
@@ -418,7 +400,8 @@ class RepSettings:
         values["compare_feed"] = read("REP_COMPARE_FEED", feed)
         paced_by = _optional(partial(_paced_by, values["store"]))
         values["pacing"] = read("REP_PACING", paced_by) or PacedBy.FLEET
-        values["max_redirects"] = values["max_redirects"] or values["dialect"].max_redirects
+        hops = read("REP_MAX_REDIRECTS", _max_redirects)
+        values["max_redirects"] = hops or values["dialect"].max_redirects
         # Scrapy's default has the priority 0, and means ours.
         has_parser = bool(settings.getpriority("ROBOTSTXT_PARSER"))
         headers = settings.getdict("DEFAULT_REQUEST_HEADERS").items()
@@ -455,14 +438,8 @@ class RepSettings:
 
     def bounds(self, started: float) -> Bounds:
         """The limits of lifetimes and retries in a crawl that *started* at a time."""
-        return Bounds(
-            min_age=self.min_age,
-            max_age=self.max_age,
-            retry_delay=self.retry_delay,
-            retry_max_delay=self.retry_max_delay,
-            grace=self.unreachable_grace,
-            started=started,
-        )
+        retries = (self.retry_delay, self.retry_max_delay)
+        return Bounds(self.min_age, self.max_age, *retries, self.unreachable_grace, started)
 
 
 _SETTINGS = {each.name: each.metadata for each in fields(RepSettings) if each.metadata}
@@ -489,13 +466,13 @@ def downloader_middlewares(settings: BaseSettings) -> list[Any]:
 
 def read_dialect(settings: BaseSettings) -> Dialect:
     """The dialect of ``REP_DIALECT``."""
-    return _read(settings, "REP_DIALECT", partial(_one_of, DIALECTS))
+    return _read(settings, "REP_DIALECT", _one_of(DIALECTS))
 
 
 def rels_not_followed(settings: BaseSettings) -> frozenset[str]:
     """The values of ``rel`` for which no link is followed; none if page rules are not obeyed."""
     mode = _read(settings, "REP_PAGE_RULES", _page_rules)
-    rels = _read(settings, "REP_NOFOLLOW", _nofollow)
+    rels = frozenset(_read(settings, "REP_NOFOLLOW", _rels))
     obeys = mode is PageRuleMode.OBEY and settings.getbool("ROBOTSTXT_OBEY")
     return rels if obeys else frozenset()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
+from itertools import count
 from typing import Any, cast
 
 import pytest
@@ -52,6 +53,7 @@ class Manual:
         self.loop = ManualLoop()
         self.limit = ConcurrencyLimit(cast("Engine", self.engine), call_later=self.loop.call_later)
         self.order: list[Held] = []
+        self._arrivals = count()
         self.shortages = 0
         self.limit.on_shortage.append(self._short)
 
@@ -62,7 +64,8 @@ class Manual:
         """A request that has released its concurrency."""
         request = Request(url, **options)
         self.engine.active.add(request)
-        permit = self.stack.enter_context(self.limit.permit((-priority, len(self.order))))
+        permit = Permit((-priority, next(self._arrivals)))
+        self.stack.enter_context(self.limit.use(permit))
         self.limit.release(permit)
         return Held(self, permit, request)
 
@@ -113,7 +116,7 @@ async def test_reacquired_where_there_is_room(crawl: Manual) -> None:
 @in_a_loop
 async def test_a_permit_that_was_never_released_is_reacquired_at_once(crawl: Manual) -> None:
     crawl.download(), crawl.download()
-    with crawl.limit.permit() as permit:
+    with crawl.limit.use(Permit()) as permit:
         await crawl.limit.reacquire(permit, Request("http://a/"))
         assert permit.state is State.COUNTED
     assert crawl.engine.concurrency == 2
@@ -169,7 +172,7 @@ async def test_closed_in_every_state(state: State) -> None:
     with ExitStack() as stack:
         crawl = Manual(stack)
         crawl.download(), crawl.download()
-        with crawl.limit.permit() as permit:
+        with crawl.limit.use(Permit()) as permit:
             if state is not State.COUNTED:
                 crawl.limit.release(permit)
             if state is State.RETURNING:
@@ -177,13 +180,13 @@ async def test_closed_in_every_state(state: State) -> None:
                 crawl.engine.active.add(request)
                 returning = deferred_from_coro(crawl.limit.reacquire(permit, request))
                 await crawl.loop.step()
-                assert crawl.limit.is_short
+                assert crawl.limit.withheld
             assert permit.state is state
         assert permit.state is State.COUNTED
         await crawl.loop.step()
         # Nothing is withheld for it any more.
         assert crawl.engine.concurrency == 2
-        assert not crawl.limit.is_short
+        assert not crawl.limit.withheld
         if state is State.RETURNING:
             assert not returning.called
             forget(returning)
@@ -200,7 +203,7 @@ async def test_the_downloader_gets_nothing_new_while_held_requests_could_go_on(
     for each in held:
         each.reacquire()
     await crawl.loop.step()
-    assert crawl.limit.is_short
+    assert crawl.limit.withheld
     assert crawl.shortages >= 1
     assert crawl.engine.room < 0
     # Not less: 0 would be no limit.
@@ -217,7 +220,7 @@ async def test_the_downloader_gets_nothing_new_while_held_requests_could_go_on(
     crawl.limit.grant()
     await crawl.loop.step()
     assert held[2].went_on
-    assert not crawl.limit.is_short
+    assert not crawl.limit.withheld
     assert crawl.engine.concurrency == 2
 
 
@@ -228,7 +231,7 @@ async def test_a_slot_with_a_queue_of_its_own_is_no_reason_to_withhold(crawl: Ma
     held = crawl.hold("http://a/").reacquire()
     await crawl.loop.step()
     assert not held.went_on
-    assert not crawl.limit.is_short
+    assert not crawl.limit.withheld
     assert crawl.engine.room == 2
     # Others do not wait behind it.
     other = crawl.hold("http://b/").reacquire()
@@ -380,25 +383,25 @@ async def test_whoever_is_held_is_told_of_a_stop(crawl: Manual) -> None:
     assert all(each.permit.state is State.COUNTED for each in returning)
     # Or the crawl would end before they are in the scheduler.
     assert crawl.engine.kept_open >= LOOK
-    assert not crawl.limit.is_short
+    assert not crawl.limit.withheld
     # What comes after that is told, too.
     crawl.hold()
     await crawl.loop.step(2 * LOOK)
-    assert len(told) == 2
+    assert len(told) == 3
 
 
 @in_a_loop
 async def test_looks_end_when_nothing_is_held(crawl: Manual) -> None:
     looks = []
     crawl.limit.on_look.append(lambda: looks.append(crawl.loop.now))
-    with crawl.limit.permit():
+    with crawl.limit.use(Permit()):
         await crawl.loop.step(3 * LOOK)
     assert len(looks) == 3
     await crawl.loop.step(2 * LOOK)
     assert len(looks) == 3
     assert crawl.loop.is_idle
     # And begin again.
-    with crawl.limit.permit():
+    with crawl.limit.use(Permit()):
         await crawl.loop.step(2 * LOOK)
     assert len(looks) == 5
 
@@ -427,7 +430,7 @@ async def test_signals_tell_of_requests(monkeypatch: pytest.MonkeyPatch, ends: o
     engine.active.add(downloaded)
     send = crawler.signals.send_catch_log
     send(signals.request_reached_downloader, request=downloaded)
-    with limit.permit((0, 0)) as permit:
+    with limit.use(Permit((0, 0))) as permit:
         limit.release(permit)
         held = Request("http://a/")
         engine.active.add(held)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack
@@ -11,6 +12,7 @@ from typing import Any, cast
 import pytest
 from scrapy import Request, Spider, signals
 from scrapy.utils.defer import deferred_from_coro
+from scrapy.utils.request import request_from_dict
 from scrapy.utils.test import get_crawler
 from twisted.internet.defer import Deferred, succeed
 
@@ -63,13 +65,7 @@ class Manual:
         self.engine = ManualEngine(concurrency)
         self.loop = ManualLoop()
         self.limit = ConcurrencyLimit(cast("Engine", self.engine), call_later=self.loop.call_later)
-        self.queue = HoldQueue(
-            self.crawler,
-            self.limit,
-            size,
-            call_later=self.loop.call_later,
-            clock=lambda: self.loop.now,
-        )
+        self.queue = HoldQueue(self.crawler, self.limit, size, clock=lambda: self.loop.now)
         #: Names of requests in the order in which they went on, and with what.
         self.order: list[Any] = []
         self.results: dict[Any, Any] = {}
@@ -248,14 +244,15 @@ async def test_concurrency_is_released_while_a_request_waits(stack: ExitStack) -
     assert crawl.engine.concurrency == 3
     event.callback("came")
     await crawl.loop.step()
-    await held.reacquire(REQUEST)
+    crawl.start("reacquired", lambda: crawl.limit.reacquire(held, REQUEST))
+    await crawl.loop.step()
     assert crawl.engine.concurrency == 2
     # Again for whatever it has to wait for then.
     crawl.start("b", lambda: held.sleep(5))
     await crawl.loop.step()
     assert crawl.engine.concurrency == 3
     await crawl.loop.step(5)
-    assert crawl.results == {"a": "came", "b": None}
+    assert crawl.results == {"a": "came", "reacquired": None, "b": None}
 
 
 @in_a_loop
@@ -392,9 +389,9 @@ async def test_these_leave_when_a_held_request_needs_concurrency(stack: ExitStac
     event.callback("came")
     await crawl.loop.step()
     crawl.limit.reached_downloader(Request("http://x/"))
-    crawl.start("reacquired", lambda: waited.reacquire(REQUEST))
+    crawl.start("reacquired", lambda: crawl.limit.reacquire(waited, REQUEST))
     await crawl.loop.step()
-    assert crawl.limit.is_short
+    assert crawl.limit.withheld
     assert [crawl.results[number] for number in range(20)] == [LEFT] * 20
     # And those that come then do not stay.
     assert await leaves(crawl.hold("dead", arrival=AGAIN).wait(never()))
@@ -600,7 +597,10 @@ def test_whoever_has_it_after_that(stack: ExitStack, scheduled: bool, arrival: A
 
 def test_a_request_from_the_disk_comes_from_the_scheduler(stack: ExitStack) -> None:
     crawl = Manual(stack, 1)
-    assert crawl.queue.arrival(crawl.queue.give_back(REQUEST).copy()) is AGAIN
+    request = crawl.queue.give_back(REQUEST)
+    crawl.crawler.signals.send_catch_log(signals.request_scheduled, request=request)
+    stored = request_from_dict(json.loads(json.dumps(request.to_dict(), default=bytes.decode)))
+    assert Manual(stack, 1).queue.arrival(stored) is AGAIN
 
 
 def test_a_request_that_was_not_given_back(stack: ExitStack) -> None:
