@@ -14,7 +14,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from scrapy import Request, signals
-from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_rep.engine import Engine
 from scrapy_rep.observers.stats import count
@@ -63,34 +62,28 @@ class SlowSites:
         self.crawler.signals.connect(self._close, signals.spider_closed)
 
     def _answered(self, response: Response, request: Request) -> None:
-        asks_for_less = response.status in ASK_FOR_LESS
+        status = response.status
+        asks_for_less = status in ASK_FOR_LESS
         if not (asks_for_less or self._known) or self.is_fetch(request):
             return
-        site = site_of(request)
-        known = self._known.get(site, _FINE)
+        throttle, site = self.throttle, self.throttle.site_of(request)
         headers = (
             (name, value.decode("latin-1"))
             for name in ("retry-after", "date")
             for value in response.headers.getlist(name)
         )
         seconds = retry_after(tuple(headers), time.time())
-        after = known.after(
-            response.status,
-            seconds,
-            self.throttle.sent_at(site, request),
-            self.throttle.clock(),
-            asked=self.throttle.delay(site, but=_ANSWERS),
-            longest=self.longest,
-        )
-        if asks_for_less:
-            count(self.crawler, "robotstxt/slower_count")
+        sent_at, now = throttle.sent_at(request), throttle.clock()
+        asked = throttle.delay(site, but=_ANSWERS)
+        known = self._known.get(site, _FINE)
+        after = known.after(status, seconds, sent_at, now, asked=asked, longest=self.longest)
+        count(self.crawler, "robotstxt/slower_count", asks_for_less)
         if asks_for_less or after is not known:
             # Also to say that it holds still.
-            self.throttle.backend.tell(Event.SLOW, site, after.delay)
-        if after is known:
-            return
-        header = f" with Retry-After: {seconds:g}" if seconds else ""
-        self._change(site, after, f"by answering {response.status}{header}")
+            throttle.backend.tell(Event.SLOW, site, after.delay)
+        if after is not known:
+            header = f" with Retry-After: {seconds:g}" if seconds else ""
+            self._change(site, after, f"by answering {status}{header}")
         if after.delay > known.delay:
             self._recall(site, request)
 
@@ -98,10 +91,11 @@ class SlowSites:
         """Have requests that wait in the download slot wait for their turn."""
 
         def waits(request: Request) -> bool:
-            return site_of(request) == site and not request.meta.get("dont_obey_robotstxt")
+            is_here = self.throttle.site_of(request) == site
+            return is_here and not request.meta.get("dont_obey_robotstxt")
 
         for request, result in Engine(self.crawler).take_queued(answered, waits):
-            self.throttle.unsent(site, request)
+            self.throttle.unsent(request)
             self.throttle.call_later(0, result.callback, self.give_back(request))
 
     def _look(self) -> None:
@@ -129,8 +123,3 @@ class SlowSites:
     def _close(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-
-
-def site_of(request: Request) -> str:
-    """The host of *request*, whatever download slot it names."""
-    return urlparse_cached(request).hostname or ""

@@ -543,7 +543,7 @@ def test_the_end_of_a_turn_that_redis_did_not_hear_is_told_again(
             assert time.monotonic() < deadline
             await asyncio.sleep(0.1)
         # It may have been heard without an answer. Then it is told once more.
-        await until(lambda: not vars(backend)["_untold"] and not vars(backend)["_under_way"])
+        await until(lambda: not vars(backend)["_news"] and not vars(backend)["_under_way"])
         await one.close()
         await other.close()
 

@@ -125,6 +125,7 @@ class Crawls:
     def throttle(self) -> Throttle:
         throttle = Throttle(
             MemoryBackend(self.loop.clock, self.sites),
+            site_of=lambda _: SITE,
             clock=self.loop.clock,
             call_later=self.loop.call_later,
             is_active=lambda _: True,
@@ -142,12 +143,12 @@ class Crawls:
         throttle, page = self.throttles[crawl], Page()
 
         def go_on(_: Any) -> None:
-            assert throttle.has_turn(SITE, page)
+            assert throttle.has_turn(page)
             self.sent.append((self.loop.now, crawl))
-            throttle.reached(SITE, page)
-            self.loop.call_later(self.seconds, throttle.left, SITE, page)
+            throttle.reached(page)
+            self.loop.call_later(self.seconds, throttle.left, page)
 
-        turn = throttle.admit(SITE, page, 0)
+        turn = throttle.admit(page, 0)
         if turn is None:
             go_on(None)
         else:
