@@ -22,6 +22,7 @@ from pathlib import Path
 
 from scrapy_rep.stores.processes import is_dead, this_process
 from scrapy_rep.stores.sqlite_file import SqliteFile, transaction
+from scrapy_rep.throttling.fleet import TurnStore
 from scrapy_rep.throttling.turns import Event, Turns
 
 #: Seconds for which a turn is held after its crawl was heard of last, where nobody can tell
@@ -31,21 +32,24 @@ HELD_FOR = 30.0
 _KEPT = 24 * 3600.0
 
 
-class SqliteTurns:
-    """A :class:`~scrapy_rep.throttling.fleet.TurnStore` in the file that *find_file* names."""
+class SqliteTurns(TurnStore):
+    """Turns in the file that *find_file* names."""
+
+    name = "SQLite"
+    workers = 1
 
     def __init__(
         self, find_file: Callable[[], Path | None], clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._find_file = find_file
-        self.now = clock
+        self._clock = clock
         self._crawl = f"{secrets.token_hex(4)} {this_process()}"
-        self.name = "SQLite"
-        self.workers = 1
-        self.rank: int | None = None
-        self.is_held = False
+
+    def now(self) -> float:
+        return self._clock()
 
     async def start(self) -> None:
+        # Who asks for a turn counts.
         pass
 
     async def grant(
