@@ -9,6 +9,8 @@ While the store does not work, time at each site is divided into slots by the st
 as far as the workers know it, and the workers use the slots in the order of their ranks. So
 together they are no faster than one worker may be.
 """
+# What methods of FleetBackend do stands in throttle.Backend.
+# ruff: noqa: D102
 
 from __future__ import annotations
 
@@ -16,6 +18,7 @@ import logging
 import random
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
+from math import inf
 from typing import TYPE_CHECKING, Any, Protocol
 
 from scrapy import signals
@@ -82,7 +85,7 @@ class TurnStore(Protocol):
         """Be one of the workers from now on."""
 
     async def grant(
-        self, site: str, delay: float, since: float | None = None, *, again: bool = False
+        self, site: str, delay: float, since: float = inf, *, again: bool = False
     ) -> float:
         """The seconds to wait, and then ask *again*; 0.0: it is our turn now.
 
@@ -129,7 +132,7 @@ class FleetBackend:
     _under_way: set[Deferred[None]] = field(default_factory=set, init=False)
     #: When the store failed first; ``None`` while it works.
     _failed_at: float | None = field(default=None, init=False)
-    _back_at: float = field(default=-float("inf"), init=False)
+    _back_at: float = field(default=-inf, init=False)
     #: How many workers there were before the outage, and our rank.
     _before: tuple[int, int | None] = field(default=(0, None), init=False)
     # Where workers are in no order, they are spread at random.
@@ -167,9 +170,7 @@ class FleetBackend:
 
     # -- what the throttle asks and tells ---------------------------------------------
 
-    def ask(  # noqa: D102
-        self, site: str, delay: float, since: float | None, *, again: bool, answer: Answer
-    ) -> None:
+    def ask(self, site: str, delay: float, since: float, *, again: bool, answer: Answer) -> None:
         wait = self._own_wait(delay, since, again=again) if self._is_alone else 0.0
         if wait > 0:
             answer(wait)
@@ -177,7 +178,7 @@ class FleetBackend:
             self._run(self._ask(site, delay, since, again, answer))
 
     async def _ask(
-        self, site: str, delay: float, since: float | None, again: bool, answer: Answer
+        self, site: str, delay: float, since: float, again: bool, answer: Answer
     ) -> None:
         count(self.crawler, "robotstxt/turn_asked_count")
         try:
@@ -195,15 +196,15 @@ class FleetBackend:
             if not wait:
                 count(self.crawler, "robotstxt/turn_count")
                 self._tell_later((site, "turn"), _News(Event.HELD, delay, 0.0), _HOLD_EVERY)
-        answer(wait or None)
+        answer(wait)
 
-    def slowed(self, answer: Slowed) -> None:  # noqa: D102
+    def slowed(self, answer: Slowed) -> None:
         async def look() -> None:
             answer(await self.store.slowed())
 
         self._run(look())
 
-    def tell(self, event: Event, site: str, delay: float) -> None:  # noqa: D102
+    def tell(self, event: Event, site: str, delay: float) -> None:
         key = site, "turn" if event in _OF_TURN else event.name
         known = self._news.get(key)
         # A turn that the store has not granted is not given back.
@@ -253,13 +254,13 @@ class FleetBackend:
         """Whether the store does not work, or others may not know yet that it does."""
         return self._failed_at is not None or self.clock() - self._back_at < _SETTLING
 
-    def _own_wait(self, delay: float, since: float | None, *, again: bool) -> float:
+    def _own_wait(self, delay: float, since: float, *, again: bool) -> float:
         """The seconds until this worker may go without the store; from now, if in doubt."""
         workers, rank = self._place
         if not workers:
             return 0.0
-        if since is None:
-            since = float("inf") if again else 0.0
+        if since == inf and not again:
+            since = 0.0
         wait = max(delay - since, 0.0)
         if self._failed_at is not None:
             # Until then, the store may have granted turns to others.

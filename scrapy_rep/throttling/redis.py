@@ -30,6 +30,7 @@ import contextlib
 import secrets
 import time
 from collections.abc import Callable
+from math import inf
 from typing import Any
 
 from scrapy_rep.stores.base import StoreError
@@ -44,6 +45,8 @@ GONE_AFTER = 30.0
 LONGEST_WAIT = 60.0
 #: Seconds for which a turn is held after the worker that has it was heard of last.
 HELD_FOR = 6.0
+# Seconds for which no request is remembered.
+_LONG_AGO = 1e9
 
 # What each script about one site begins with. A site is known for so long after its last
 # request: somebody may have a longer delay by then.
@@ -66,8 +69,7 @@ end
 # it was. Who asks has no request under way, so holds no turn any more.
 _GRANT = f"""
 last, before = last or time, before or time
-if ARGV[3] ~= '' then last = math.max(last, time - ARGV[3]) end
-last = math.min(last, time)
+last = math.min(math.max(last, time - ARGV[3]), time)
 local held = holder ~= name and time < till and till <= time + held_for
 if not held then till, holder = 0, '' end
 if not held and last + delay <= time then
@@ -77,7 +79,7 @@ if not held and last + delay <= time then
 end
 -- A request that is under way is over now at the earliest.
 local free = (held and time or last) + delay
-if held or ARGV[4] == '' then
+if held or ARGV[4] == '0' then
   -- Each is told another time, or all would ask at once.
   free = math.min(math.max(ask, free), time + {LONGEST_WAIT * 1000:.0f})
   ask = free + delay
@@ -191,11 +193,10 @@ class RedisTurns(TurnStore):
         await self._client.ready()
 
     async def grant(
-        self, site: str, delay: float, since: float | None = None, *, again: bool = False
+        self, site: str, delay: float, since: float = inf, *, again: bool = False
     ) -> float:
-        ago = "" if since is None else milliseconds(since)
-        told = "told" if again else ""
-        wait, is_held = await self._say(_GRANT, site, delay, ago, told)
+        ago = milliseconds(min(since, _LONG_AGO))
+        wait, is_held = await self._say(_GRANT, site, delay, ago, int(again))
         self.is_held = bool(is_held)
         return float(wait) / 1000
 

@@ -52,8 +52,8 @@ class SlowSites:
     give_back: Callable[[Request], Request]
     #: Whether a request is for a robots.txt, whose answers do not count.
     is_fetch: Callable[[Request], bool]
+    #: What each slow site asks for; never changed, but replaced.
     _known: dict[str, Backoff] = field(default_factory=dict, init=False)
-    _changes: int = field(default=0, init=False)
     _timer: Timer | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -73,7 +73,8 @@ class SlowSites:
             for value in response.headers.getlist(name)
         )
         seconds = retry_after(tuple(headers), time.time())
-        sent_at, now = throttle.sent_at(request), throttle.clock()
+        now = throttle.clock()
+        _, sent_at = throttle.sent.get(request, (site, now))
         asked = throttle.delay(site, but=_ANSWERS)
         known = self._known.get(site, _FINE)
         after = known.after(status, seconds, sent_at, now, asked=asked, longest=self.longest)
@@ -95,16 +96,16 @@ class SlowSites:
             return is_here and not request.meta.get("dont_obey_robotstxt")
 
         for request, result in Engine(self.crawler).take_queued(answered, waits):
-            self.throttle.unsent(request)
+            self.throttle.sent.pop(request, None)
             self.throttle.call_later(0, result.callback, self.give_back(request))
 
     def _look(self) -> None:
         self._timer = self.throttle.call_later(_LOOK, self._look)
-        self.throttle.backend.slowed(partial(self._adopt, self._changes))
+        self.throttle.backend.slowed(partial(self._adopt, self._known))
 
-    def _adopt(self, changes: int, delays: Mapping[str, float]) -> None:
-        """All crawls together know of *delays*, as of when there had been so many *changes*."""
-        if changes != self._changes:
+    def _adopt(self, known: dict[str, Backoff], delays: Mapping[str, float]) -> None:
+        """All crawls together know of *delays*, as of when this one had *known* so much."""
+        if known is not self._known:
             return
         now = self.throttle.clock()
         for site in {*self._known, *delays}:
@@ -113,10 +114,8 @@ class SlowSites:
                 self._change(site, Backoff(delay, now), "by what another crawl heard")
 
     def _change(self, site: str, backoff: Backoff, why: str) -> None:
-        self._changes += 1
-        self._known.pop(site, None)
-        if backoff.delay:
-            self._known[site] = backoff
+        known = {**self._known, site: backoff}
+        self._known = {each: slow for each, slow in known.items() if slow.delay}
         self.log.answered(site, backoff.delay, why)
         self.throttle.set_delay(site, backoff.delay, _ANSWERS)
 

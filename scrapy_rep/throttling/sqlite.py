@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable
 from dataclasses import astuple
 from functools import cached_property
+from math import inf
 from pathlib import Path
 
 from scrapy_rep.stores.processes import is_dead, this_process
@@ -53,7 +54,7 @@ class SqliteTurns(TurnStore):
         pass
 
     async def grant(
-        self, site: str, delay: float, since: float | None = None, *, again: bool = False
+        self, site: str, delay: float, since: float = inf, *, again: bool = False
     ) -> float:
         def ask(turns: Turns, now: float) -> tuple[float, Turns]:
             is_held = _is_held(turns, now)

@@ -3,26 +3,21 @@
 Here may live: who is sent next to a site, and when. Here may not live: what a site asks for,
 and any name of Scrapy: the clock, timers and the look at the downloader are given.
 
-=========  ===========================================  =====================================
-state      meaning                                      next
-=========  ===========================================  =====================================
-ASKING     the backend is asked for a turn              granted: CALLED; ask again later:
-                                                        COOLING
-CALLED     the first request of the queue was told to   it goes on: ADMITTED; it is gone, or a
-           go on, and has not done so yet               robots.txt fetch takes its turn: the
-                                                        next is CALLED, or ASKING
-ADMITTED   a request is on its way to the downloader    it is there: SENT; it is gone: the
-                                                        next is CALLED, or ASKING
-SENT       the downloader has a request                 the last one leaves: ASKING
-COOLING    the backend wants to be asked again later    it is time: ASKING
-=========  ===========================================  =====================================
+=========  ================================================  ================================
+state      meaning                                           next
+=========  ================================================  ================================
+IDLE       no request waits, and none has the turn           one is admitted: ASKING
+ASKING     the backend is asked for a turn                   CALLED if granted, or COOLING
+CALLED     the first of the queue was told to go on          it goes on: ADMITTED
+ADMITTED   a request is on its way to the downloader         it is there: SENT
+SENT       the downloader has a request                      the last one leaves: ASKING
+COOLING    the backend wants to be asked later               it is time: ASKING
+=========  ================================================  ================================
 
-A site at which no request waits, and none has the turn, has no state.
-
-A request that leaves without having been sent (answered from a cache, dropped, replaced by
-another one) frees the site at once. No signal tells that, so the throttle looks whether the
-downloader still has it: on the next turns of the loop first, then after longer and longer
-pauses.
+A request that was called or admitted may leave without having been sent: answered from a cache,
+dropped, replaced by another one. The next one is called at once. No signal tells that, so the
+throttle looks whether the downloader still has it: on the next turns of the loop first, then after
+longer and longer pauses. A robots.txt fetch takes over the turn of a request that was only called.
 
 A request that the throttle does not hold, such as one that need not obey, counts as sent.
 """
@@ -35,6 +30,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from functools import partial
 from itertools import chain, count, repeat
+from math import inf
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
@@ -42,8 +38,8 @@ from twisted.internet.defer import Deferred
 
 from scrapy_rep.throttling.turns import Event
 
-#: Takes ``None`` if the turn is ours, or the seconds after which to ask again.
-Answer = Callable[[float | None], None]
+#: Takes the seconds after which to ask again; 0: the turn is ours.
+Answer = Callable[[float], None]
 #: Takes the delay of each site that is slow.
 Slowed = Callable[[Mapping[str, float]], None]
 
@@ -60,7 +56,7 @@ _SENT_LOOK = 30.0
 
 
 class State(Enum):
-    """What is going on at a site; at one that is forgotten, nothing."""
+    """What is going on at a site."""
 
     IDLE = auto()
     ASKING = auto()
@@ -88,13 +84,11 @@ class Backend(Protocol):
     the end of one request and the start of the next.
     """
 
-    def ask(
-        self, site: str, delay: float, since: float | None, *, again: bool, answer: Answer
-    ) -> None:
+    def ask(self, site: str, delay: float, since: float, *, again: bool, answer: Answer) -> None:
         """Ask for a turn, and call *answer* once: before this returns, or later.
 
         *since* is how many seconds ago the last request of this crawl left the downloader;
-        ``None`` where that is not known. *again*: the backend has told us to ask now.
+        infinite where that is not known. *again*: the backend has told us to ask now.
         """
 
     def tell(self, event: Event, site: str, delay: float) -> None:
@@ -140,10 +134,6 @@ class _Site:
     timer: Timer | None = None
     waiting: dict[Deferred[None], _Waiter] = field(default_factory=dict)
 
-    def is_held_by(self, request: Any) -> bool:
-        """Whether *request* has the turn, or is sent with it."""
-        return self.holder is not None and self.holder.request is request
-
     def stop_timer(self) -> None:
         if self.timer is not None:
             self.timer.cancel()
@@ -172,7 +162,7 @@ class Throttle:
     asked: dict[str, dict[str, float]] = field(default_factory=dict, init=False)
     _sites: dict[str, _Site] = field(default_factory=dict, init=False)
     #: The site of each request that the downloader has, and since when, also without a delay.
-    _sent: dict[Any, tuple[str, float]] = field(default_factory=dict, init=False)
+    sent: dict[Any, tuple[str, float]] = field(default_factory=dict, init=False)
     #: When the last request to each site left the downloader.
     _left_at: OrderedDict[str, float] = field(default_factory=OrderedDict, init=False)
     _spent: dict[str, Spent] = field(default_factory=dict, init=False)
@@ -267,8 +257,8 @@ class Throttle:
 
     def has_turn(self, request: Any) -> bool:
         """Whether *request*, which has been admitted, goes on now; else admit it again."""
-        here = self._site_with_turn(request)
-        if here is None:
+        here = self._site_held_by(request)
+        if here is None or here.state not in _HAS_TURN:
             return self.site_of(request) not in self.asked
         if here.state is State.CALLED:
             self._go_on(here)
@@ -277,28 +267,18 @@ class Throttle:
     def reached(self, request: Any) -> None:
         """The downloader has *request*, which may wait there in the queue of its slot."""
         self._has_heard = True
-        site = self.site_of(request)
-        self._sent[request] = site, self.clock()
-        here = self._sites.get(site)
-        if here is not None and here.is_held_by(request):
+        self.sent[request] = self.site_of(request), self.clock()
+        if here := self._site_held_by(request):
             self._rest(here)
-
-    def sent_at(self, request: Any) -> float:
-        """When the downloader got *request*; now, if it does not have it."""
-        return self._sent[request][1] if request in self._sent else self.clock()
-
-    def unsent(self, request: Any) -> None:
-        """The downloader has *request* no longer."""
-        self._sent.pop(request, None)
 
     def left(self, request: Any) -> None:
         """*request*, which was sent, has left the downloader."""
-        self.unsent(request)
+        self.sent.pop(request, None)
         site = self.site_of(request)
         self.note(site, 0.0)
         here, delay = self._sites.get(site), self.delay(site)
-        if here is not None and here.is_held_by(request):
-            here.holder = None
+        if held := self._site_held_by(request):
+            held.holder = None
             self._spent.setdefault(site, Spent()).requests += 1
             self.backend.tell(Event.OVER, site, delay)
         elif delay:
@@ -311,7 +291,8 @@ class Throttle:
 
     def may_be_gone(self, request: Any) -> None:
         """Look at once whether *request* has left without having been sent."""
-        if here := self._site_with_turn(request):
+        here = self._site_held_by(request)
+        if here is not None and here.state in _HAS_TURN:
             self._look(here)
 
     def close(self) -> None:
@@ -321,12 +302,11 @@ class Throttle:
 
     # -- transitions ----------------------------------------------------------------
 
-    def _site_with_turn(self, request: Any) -> _Site | None:
-        """The site of *request*, if that has the turn there and was not sent with it yet."""
+    def _site_held_by(self, request: Any) -> _Site | None:
+        """The site of *request*, if that has the turn there, or is sent with it."""
         here = self._sites.get(self.site_of(request))
-        if here is None or here.state not in _HAS_TURN or not here.is_held_by(request):
-            return None
-        return here
+        holder = here.holder if here is not None else None
+        return here if holder is not None and holder.request is request else None
 
     def _remove(self, here: _Site, delay: float = 0.0) -> None:
         """Forget a site, and end its turn."""
@@ -354,7 +334,7 @@ class Throttle:
         here.state, here.timer = state, self.call_later(seconds, then, here)
 
     def _is_visited(self, here: _Site) -> bool:
-        return any(site == here.name for site, _ in self._sent.values())
+        return any(site == here.name for site, _ in self.sent.values())
 
     def _rest(self, here: _Site) -> None:
         """No request is to go on now: ask for the next turn when the site is free."""
@@ -368,29 +348,29 @@ class Throttle:
         else:
             here.stop_timer()
             here.state = State.ASKING
-            since = now - self._left_at[here.name] if here.name in self._left_at else None
+            since = now - self._left_at.get(here.name, -inf)
             again, here.ask_at = here.ask_at > 0, 0.0
             answer = partial(self._answered, here)
             self.backend.ask(here.name, self.delay(here.name), since, again=again, answer=answer)
 
     def _look_for_lost(self, here: _Site) -> None:
         """Whoever asked for a request may have given it up; the downloader may not say so."""
-        for request, (site, _) in list(self._sent.items()):
+        for request, (site, _) in list(self.sent.items()):
             if site == here.name and not self.is_active(request):
                 self.left(request)
         if here.state is State.SENT:
             self._rest(here)
 
-    def _answered(self, here: _Site, seconds: float | None) -> None:
-        """The turn is ours, or we are to ask again after so many *seconds*."""
+    def _answered(self, here: _Site, seconds: float) -> None:
+        """We are to ask again after so many *seconds*; 0: the turn is ours."""
         if here.state is State.IDLE:
-            if seconds is None:
+            if not seconds:
                 self.backend.tell(Event.UNUSED, here.name, self.delay(here.name))
-        elif seconds is None:
-            self._hand_out(here, here.waiting)
-        else:
+        elif seconds:
             here.ask_at = self.clock() + seconds
             self._rest(here)
+        else:
+            self._hand_out(here, here.waiting)
 
     def _hand_out(self, here: _Site, waiting: Collection[Deferred[None]]) -> None:
         """Let the first of *waiting* have the turn, or give it back if none may have it now."""

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
+from math import inf
 from typing import Any
 
 import pytest
@@ -59,7 +60,7 @@ class TestStore:
         await self._do("start")
 
     async def grant(
-        self, site: str, delay: float, since: float | None = None, *, again: bool = False
+        self, site: str, delay: float, since: float = inf, *, again: bool = False
     ) -> float:
         await self._do("grant", site, delay, since, again)
         return self.wait
@@ -152,7 +153,7 @@ def worker() -> Worker:
     return Worker()
 
 
-GRANT = ("grant", SITE, DELAY, None, False)
+GRANT = ("grant", SITE, DELAY, inf, False)
 
 
 def test_a_turn_is_asked_for_and_ended(worker: Worker) -> None:

@@ -6,6 +6,7 @@ import gc
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from itertools import pairwise
+from math import inf
 from typing import Any
 
 import pytest
@@ -692,7 +693,7 @@ def test_what_a_site_costs_counts_from_the_first_request_to_the_last(
 
 
 def state_of(downloader: Downloader) -> dict[str, Any]:
-    names = ("_sites", "_sent", "_left_at")
+    names = ("_sites", "sent", "_left_at")
     return {name: vars(downloader.throttle)[name] for name in names}
 
 
@@ -704,7 +705,7 @@ def test_sites_are_forgotten_in_time() -> None:
         downloader.finish(page)
         downloader.loop.advance(1)
     state = state_of(downloader)
-    assert (state["_sites"], state["_sent"]) == ({}, {})
+    assert (state["_sites"], state["sent"]) == ({}, {})
     # Those of the last minute; no delay is longer.
     assert len(state["_left_at"]) <= 61
 
@@ -782,9 +783,7 @@ class SlowBackend:
     log: list[tuple[Any, ...]] = field(default_factory=list)
     answers: list[Answer] = field(default_factory=list)
 
-    def ask(
-        self, site: str, delay: float, since: float | None, *, again: bool, answer: Answer
-    ) -> None:
+    def ask(self, site: str, delay: float, since: float, *, again: bool, answer: Answer) -> None:
         self.log.append(("ask", site, delay, since, again))
         self.answers.append(answer)
 
@@ -795,7 +794,7 @@ class SlowBackend:
         raise NotImplementedError
 
 
-ASK = ("ask", SITE, DELAY, None, False)
+ASK = ("ask", SITE, DELAY, inf, False)
 
 
 @pytest.fixture
@@ -806,7 +805,7 @@ def fleet() -> Downloader:
 def test_a_request_goes_on_when_the_turn_is_granted(fleet: Downloader) -> None:
     page = fleet.admit()
     assert (fleet.went_on, fleet.backend.log) == ([], [ASK])
-    fleet.backend.answers.pop()(None)
+    fleet.backend.answers.pop()(0.0)
     assert fleet.went_on == [page]
     fleet.send(page)
     fleet.loop.advance(2)
@@ -823,7 +822,7 @@ def test_the_backend_is_asked_once_for_all_who_wait(fleet: Downloader) -> None:
 def test_the_turn_is_that_of_the_first_when_it_is_granted(fleet: Downloader) -> None:
     fleet.admit()
     urgent = fleet.admit(priority=1)
-    fleet.backend.answers.pop()(None)
+    fleet.backend.answers.pop()(0.0)
     assert fleet.went_on == [urgent]
 
 
@@ -833,8 +832,8 @@ def test_the_backend_is_asked_again_when_it_says_so(fleet: Downloader) -> None:
     fleet.loop.advance(6.999)
     assert not fleet.backend.answers
     fleet.loop.advance(0.001)
-    assert fleet.backend.log == [ASK, ("ask", SITE, DELAY, None, True)]
-    fleet.backend.answers.pop()(None)
+    assert fleet.backend.log == [ASK, ("ask", SITE, DELAY, inf, True)]
+    fleet.backend.answers.pop()(0.0)
     assert fleet.went_on == [page]
     fleet.send(page)
     fleet.finish(page)
@@ -848,7 +847,7 @@ def test_only_who_was_told_to_ask_again_asks_again(fleet: Downloader) -> None:
     page, _ = fleet.admit(), fleet.admit()
     fleet.backend.answers.pop()(7.0)
     fleet.loop.advance(7)
-    fleet.backend.answers.pop()(None)
+    fleet.backend.answers.pop()(0.0)
     fleet.send(page)
     fleet.finish(page)
     assert [asked[-1] for asked in fleet.backend.log if asked[0] == "ask"] == [False, True, False]
@@ -857,7 +856,7 @@ def test_only_who_was_told_to_ask_again_asks_again(fleet: Downloader) -> None:
 def test_a_turn_that_nobody_waits_for_any_more_is_given_back(fleet: Downloader) -> None:
     page = fleet.admit()
     fleet.turns[page].cancel()
-    fleet.backend.answers.pop()(None)
+    fleet.backend.answers.pop()(0.0)
     assert fleet.backend.log == [ASK, (Event.UNUSED, SITE, DELAY)]
     assert not fleet.throttle.is_in_use(SITE)
 
@@ -872,7 +871,7 @@ def test_who_is_told_to_wait_may_leave(fleet: Downloader) -> None:
 
 def test_an_unused_turn_is_that_of_the_next_one(fleet: Downloader) -> None:
     first, second = fleet.admit(), fleet.admit()
-    fleet.backend.answers.pop()(None)
+    fleet.backend.answers.pop()(0.0)
     fleet.drop(first)
     fleet.loop.turn()
     assert fleet.went_on == [first, second]
@@ -881,7 +880,7 @@ def test_an_unused_turn_is_that_of_the_next_one(fleet: Downloader) -> None:
 
 def test_an_unused_turn_is_given_back_where_nobody_waits(fleet: Downloader) -> None:
     page = fleet.admit()
-    fleet.backend.answers.pop()(None)
+    fleet.backend.answers.pop()(0.0)
     fleet.drop(page)
     fleet.loop.turn()
     assert fleet.backend.log == [ASK, (Event.UNUSED, SITE, DELAY)]
@@ -892,12 +891,12 @@ def test_a_turn_that_is_granted_while_something_else_is_sent_is_given_back(
 ) -> None:
     page, unheld = fleet.admit(), Page()
     fleet.send(unheld)
-    fleet.backend.answers.pop()(None)
+    fleet.backend.answers.pop()(0.0)
     assert fleet.went_on == []
     fleet.finish(unheld)
     assert fleet.backend.log[1:3] == [(Event.UNUSED, SITE, DELAY), (Event.SENT, SITE, DELAY)]
     assert fleet.backend.log[3:] == [("ask", SITE, DELAY, 0.0, False)]
-    fleet.backend.answers.pop()(None)
+    fleet.backend.answers.pop()(0.0)
     assert fleet.went_on == [page]
 
 
@@ -907,11 +906,11 @@ def test_a_turn_that_was_asked_for_before_something_else_was_sent_is_given_back(
     page, unheld = fleet.admit(), Page()
     fleet.send(unheld)
     fleet.finish(unheld)
-    fleet.backend.answers.pop()(None)
+    fleet.backend.answers.pop()(0.0)
     assert fleet.went_on == []
     assert fleet.backend.log == [ASK, (Event.SENT, SITE, DELAY), (Event.UNUSED, SITE, DELAY)]
     fleet.loop.advance(DELAY)
-    fleet.backend.answers.pop()(None)
+    fleet.backend.answers.pop()(0.0)
     assert fleet.went_on == [page]
 
 
@@ -925,7 +924,7 @@ def test_what_is_sent_without_a_turn_is_said(fleet: Downloader) -> None:
 
 def test_a_site_that_asks_for_nothing_any_more_gives_the_turn_back(fleet: Downloader) -> None:
     page = fleet.admit()
-    fleet.backend.answers.pop()(None)
+    fleet.backend.answers.pop()(0.0)
     fleet.throttle.set_delay(SITE, 0)
     assert fleet.backend.log == [ASK, (Event.UNUSED, SITE, DELAY)]
     assert fleet.throttle.has_turn(page)
@@ -936,7 +935,7 @@ def test_a_turn_that_is_granted_after_that_is_given_back(fleet: Downloader) -> N
     fleet.throttle.set_delay(SITE, 0)
     assert fleet.went_on == [page]
     fleet.throttle.set_delay(SITE, 3.0)
-    fleet.backend.answers.pop()(None)
+    fleet.backend.answers.pop()(0.0)
     assert fleet.backend.log == [ASK, (Event.UNUSED, SITE, 3.0)]
 
 
@@ -950,7 +949,7 @@ def test_who_is_told_to_wait_after_that_has_nothing_to_give_back(fleet: Download
 
 def test_a_sent_request_ends_its_turn_when_the_site_asks_for_nothing(fleet: Downloader) -> None:
     page = fleet.admit()
-    fleet.backend.answers.pop()(None)
+    fleet.backend.answers.pop()(0.0)
     fleet.send(page)
     fleet.throttle.set_delay(SITE, 0)
     assert fleet.backend.log == [ASK, (Event.OVER, SITE, DELAY)]
@@ -959,7 +958,7 @@ def test_a_sent_request_ends_its_turn_when_the_site_asks_for_nothing(fleet: Down
 def test_a_turn_whose_request_may_have_been_sent_has_ended() -> None:
     fleet = Downloader(backend=SlowBackend(), hears_all=False)
     page = fleet.admit()
-    fleet.backend.answers.pop()(None)
+    fleet.backend.answers.pop()(0.0)
     fleet.drop(page)
     fleet.loop.turn()
     assert fleet.backend.log == [ASK, (Event.OVER, SITE, DELAY)]
