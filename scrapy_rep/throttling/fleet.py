@@ -19,7 +19,7 @@ import random
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from math import inf
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
 from scrapy.utils.asyncio import call_later
@@ -66,7 +66,7 @@ _UNKNOWN = (
 )
 
 
-class TurnStore(Protocol):
+class TurnStore:
     """Grants turns to workers. Methods raise :exc:`~scrapy_rep.stores.base.StoreError`."""
 
     #: The kind of store, for people.
@@ -78,8 +78,10 @@ class TurnStore(Protocol):
     #: Whether another worker had the turn when :meth:`grant` returned last.
     is_held: bool = False
 
-    def now(self) -> float:
-        """The time by the clock of all workers, as far as it is known."""
+    @property
+    def ahead(self) -> float:
+        """Seconds that the clock of all workers is ahead of this one's, as far as it is known."""
+        return 0.0
 
     async def start(self) -> None:
         """Be one of the workers from now on."""
@@ -92,12 +94,14 @@ class TurnStore(Protocol):
         As :meth:`.throttle.Backend.ask`. The store may have forgotten the request of *since*, or
         not have been told.
         """
+        raise NotImplementedError
 
     async def tell(self, event: Event, site: str, delay: float, ago: float = 0.0) -> None:
         """*event* has happened, so many seconds *ago*."""
 
     async def slowed(self) -> Mapping[str, float]:
         """The delay of each site that is slow."""
+        raise NotImplementedError
 
     async def close(self) -> None:
         """Do not count as a worker any more."""
@@ -268,7 +272,7 @@ class FleetBackend:
         if workers > 1:
             own = self._random * workers if rank is None else rank
             slot = delay * _SLOT
-            late = (self.store.now() + wait - own * slot) % (slot * workers)
+            late = (self.clock() + self.store.ahead + wait - own * slot) % (slot * workers)
             if late > delay * _LATE:
                 wait += slot * workers - late
         return wait if wait > ROUNDING else 0.0

@@ -127,18 +127,18 @@ class Pacing:
         return self.throttle.admit(request, request.priority, is_fetch=True)
 
     def _ask(self, policy: Policy, agents: tuple[str, ...], asked: _Asked) -> None:
-        origin, wanted = policy.origin, 0.0
-        if policy.directives is not None:
-            wanted = asked.wanted(policy.directives, agents, self._clock())
+        origin, now = policy.origin, self._clock()
+        wanted = asked.wanted(policy.directives, agents, now) if policy.directives else 0.0
         delay = min(wanted, self._settings.crawl_delay_max)
-        if wanted and not asked.mentioned and self._settings.pacing is PacedBy.FLEET:
-            # Another crawl may have fetched it.
-            self.throttle.note(origin.host, max(self._clock() - policy.fetched_at, 0.0))
         if wanted:
             self._origins[origin] = asked
             self._forget_idle()
+            is_new = not asked.mentioned
+            if is_new and self._settings.pacing is PacedBy.FLEET:
+                # Another crawl may have fetched it.
+                self.throttle.note(origin.host, max(now - policy.fetched_at, 0.0))
             if wanted != asked.mentioned:
-                self._log.asked(policy, agents, wanted, delay, is_new=not asked.mentioned)
+                self._log.asked(policy, agents, wanted, delay, is_new=is_new)
                 asked.mentioned = wanted
         self.throttle.set_delay(origin.host, delay, str(origin))
 

@@ -180,14 +180,14 @@ class RedisTurns(TurnStore):
         self._roster = f"{url.prefix}workers"
         self._lua = f"{server_time}{TEXT}local held_for = {milliseconds(held_for)}\n"
         self._name = secrets.token_hex(8)
-        self._clock = clock
         #: Who leaves while it is counted would be counted again.
         self._counting = asyncio.Lock()
         self._has_left = False
         self._client = RedisClient(url, self._beat, clock)
 
-    def now(self) -> float:
-        return self._clock() + self._client.ahead
+    @property
+    def ahead(self) -> float:
+        return self._client.ahead
 
     async def start(self) -> None:
         await self._client.ready()
@@ -211,21 +211,19 @@ class RedisTurns(TurnStore):
         return dict(zip(sites, (int(delay) / 1000 for delay in found[1::2]), strict=True))
 
     async def close(self) -> None:
+        self._has_left = True
         if self._client.is_open:
             with contextlib.suppress(StoreError):
-                await self._client.run(self._leave)
+                await self._client.run(self._beat)
         await self._client.close()
 
-    async def _leave(self, redis: Any) -> None:
-        async with self._counting:
-            self._has_left = True
-            await redis.zrem(self._roster, self._name)
-
     async def _beat(self, redis: Any) -> None:
-        """Be counted, and count."""
-        lua = self._lua + _BEAT
+        """Be counted, and count; or leave."""
         async with self._counting:
-            if not self._has_left:
+            if self._has_left:
+                await redis.zrem(self._roster, self._name)
+            else:
+                lua = self._lua + _BEAT
                 found = await self._client.evaluate(redis, lua, [self._roster], self._name)
                 self.rank, self.workers = found
 

@@ -46,13 +46,6 @@ class SqliteTurns(TurnStore):
         self._clock = clock
         self._crawl = f"{secrets.token_hex(4)} {this_process()}"
 
-    def now(self) -> float:
-        return self._clock()
-
-    async def start(self) -> None:
-        # Who asks for a turn counts.
-        pass
-
     async def grant(
         self, site: str, delay: float, since: float = inf, *, again: bool = False
     ) -> float:
@@ -74,7 +67,7 @@ class SqliteTurns(TurnStore):
     async def slowed(self) -> dict[str, float]:
         sql = "SELECT site, value FROM turns WHERE slow > 0"
         rows = self._file.run(lambda db: db.execute(sql).fetchall())
-        now = self.now()
+        now = self._clock()
         delays = {str(site): _decode(value).slow_at(now) for site, value in rows}
         return {site: delay for site, delay in delays.items() if delay}
 
@@ -94,7 +87,7 @@ class SqliteTurns(TurnStore):
         def run(db: sqlite3.Connection) -> float:
             with transaction(db):
                 # Not before: another process may have held the lock.
-                now = self.now()
+                now = self._clock()
                 row = db.execute("SELECT value FROM turns WHERE site = ?", (site,)).fetchone()
                 seconds, turns = change(_decode(row[0]) if row else Turns(), now)
                 values = (site, time.time(), turns.slow, json.dumps(astuple(turns)))

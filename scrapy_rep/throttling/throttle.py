@@ -125,7 +125,7 @@ class _Site:
 
     name: str
     began: float
-    state: State = State.COOLING
+    state: State = State.IDLE
     holder: _Waiter | None = None
     called_at: float = 0.0
     pauses: Iterator[float] = field(default_factory=lambda: repeat(_LONGEST_PAUSE))
@@ -160,9 +160,9 @@ class Throttle:
     max_sites: int
     #: The delays of each site that is throttled, by who asks for them.
     asked: dict[str, dict[str, float]] = field(default_factory=dict, init=False)
-    _sites: dict[str, _Site] = field(default_factory=dict, init=False)
     #: The site of each request that the downloader has, and since when, also without a delay.
     sent: dict[Any, tuple[str, float]] = field(default_factory=dict, init=False)
+    _sites: dict[str, _Site] = field(default_factory=dict, init=False)
     #: When the last request to each site left the downloader.
     _left_at: OrderedDict[str, float] = field(default_factory=OrderedDict, init=False)
     _spent: dict[str, Spent] = field(default_factory=dict, init=False)
@@ -251,7 +251,7 @@ class Throttle:
             return None
         turn: Deferred[None] = Deferred(partial(self._leave, here))
         here.waiting[turn] = waiter
-        if here.state is State.COOLING:
+        if here.state is State.IDLE:
             self._rest(here)
         return None if turn.called and self.has_turn(request) else turn
 

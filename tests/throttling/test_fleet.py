@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import inf
@@ -20,7 +18,7 @@ from scrapy.utils.test import get_crawler
 from twisted.internet.defer import Deferred
 
 from scrapy_rep.stores.base import StoreError
-from scrapy_rep.throttling.fleet import FleetBackend
+from scrapy_rep.throttling.fleet import FleetBackend, TurnStore
 from scrapy_rep.throttling.throttle import Throttle
 from scrapy_rep.throttling.turns import Event
 from tests.throttling.manual import ManualLoop
@@ -30,7 +28,7 @@ DELAY = 10.0
 
 
 @dataclass
-class TestStore:
+class TestStore(TurnStore):
     """Grants turns as the test says, and remembers what it was told."""
 
     __test__ = False
@@ -40,7 +38,6 @@ class TestStore:
     rank: int | None = 0
     is_held: bool = False
     wait: float = 0.0
-    clock: Callable[[], float] = time.monotonic
     fails: BaseException | None = None
     log: list[tuple[Any, ...]] = field(default_factory=list)
     #: Where it is slow: what answers wait for.
@@ -52,9 +49,6 @@ class TestStore:
             await self.answers_after
         if self.fails is not None:
             raise self.fails
-
-    def now(self) -> float:
-        return self.clock()
 
     async def start(self) -> None:
         await self._do("start")
@@ -81,7 +75,7 @@ class Worker:
 
     def __init__(self, fleet_size: int = 0) -> None:
         self.loop = ManualLoop()
-        self.store = TestStore(clock=self.loop.clock)
+        self.store = TestStore()
         self.crawler: Crawler = get_crawler(settings_dict={"EXTENSIONS_BASE": {}})
         self.backend = FleetBackend(
             self.crawler,
