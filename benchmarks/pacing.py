@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine
+from math import inf
 from pathlib import Path
 from random import Random
 from statistics import median
@@ -105,9 +106,9 @@ def _memory(path: Path, clock: Callable[[], float]) -> Callable[[], None]:
     backend = MemoryBackend(clock, OrderedDict())
 
     def take() -> None:
-        granted: list[float | None] = []
-        backend.ask(_SITE, 1.0, None, again=False, answer=granted.append)
-        assert granted == [None]
+        granted: list[float] = []
+        backend.ask(_SITE, 1.0, inf, again=False, answer=granted.append)
+        assert granted == [0]
         backend.tell(Event.OVER, _SITE, 1.0)
 
     return take

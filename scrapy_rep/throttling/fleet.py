@@ -9,6 +9,8 @@ While the store does not work, time at each site is divided into slots by the st
 as far as the workers know it, and the workers use the slots in the order of their ranks. So
 together they are no faster than one worker may be.
 """
+# What methods of FleetBackend do stands in throttle.Backend.
+# ruff: noqa: D102
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ import logging
 import random
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from math import inf
+from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
 from scrapy.utils.asyncio import call_later
@@ -63,51 +66,55 @@ _UNKNOWN = (
 )
 
 
-#: An event, the delay of its site, and when it was.
-_Told = tuple[Event, float, float]
-
-
-class TurnStore(Protocol):
-    """Grants turns to workers.
-
-    See :class:`~scrapy_rep.throttling.redis.RedisTurns` and
-    :class:`~scrapy_rep.throttling.sqlite.SqliteTurns`. Methods raise
-    :exc:`~scrapy_rep.stores.base.StoreError`.
-    """
+class TurnStore:
+    """Grants turns to workers. Methods raise :exc:`~scrapy_rep.stores.base.StoreError`."""
 
     #: The kind of store, for people.
     name: str
     #: How many workers there were when the store was asked last; 0 if it never was.
-    workers: int
+    workers: int = 0
     #: How many of them come before this one; ``None`` where they are in no order.
-    rank: int | None
+    rank: int | None = None
     #: Whether another worker had the turn when :meth:`grant` returned last.
-    is_held: bool
+    is_held: bool = False
 
-    def now(self) -> float:
-        """The time by the clock of all workers, as far as it is known."""
+    @property
+    def ahead(self) -> float:
+        """Seconds that the clock of all workers is ahead of this one's, as far as it is known."""
+        return 0.0
 
     async def start(self) -> None:
         """Be one of the workers from now on."""
 
     async def grant(
-        self, site: str, delay: float, since: float | None = None, *, again: bool = False
+        self, site: str, delay: float, since: float = inf, *, again: bool = False
     ) -> float:
         """The seconds to wait, and then ask *again*; 0.0: it is our turn now.
 
-        Turns at *site* are *delay* seconds apart, from the end of one to the start of the next.
-        *since* is how many seconds ago this worker has sent its last request, where it knows:
-        the store may have forgotten, or not have been told.
+        As :meth:`.throttle.Backend.ask`. The store may have forgotten the request of *since*, or
+        not have been told.
         """
+        raise NotImplementedError
 
     async def tell(self, event: Event, site: str, delay: float, ago: float = 0.0) -> None:
         """*event* has happened, so many seconds *ago*."""
 
     async def slowed(self) -> Mapping[str, float]:
         """The delay of each site that is slow."""
+        raise NotImplementedError
 
     async def close(self) -> None:
         """Do not count as a worker any more."""
+
+
+@dataclass(eq=False, slots=True)
+class _News:
+    """What the store is told about a site, at first and again."""
+
+    event: Event
+    delay: float
+    since: float
+    again: Timer | None = None
 
 
 @dataclass(eq=False, repr=False)
@@ -123,119 +130,119 @@ class FleetBackend:
     call_later: Callable[..., Timer] = call_later
     #: Runs coroutines.
     start: Callable[[Coroutine[Any, Any, None]], Deferred[None]] = deferred_from_coro
-    #: What says now and then that we hold a turn, by site.
-    _held: dict[str, Timer] = field(default_factory=dict, init=False)
-    #: What the store has not heard yet, by site and kind.
-    _untold: dict[tuple[str, str], _Told] = field(default_factory=dict, init=False)
+    #: What the store has not heard yet, and the turns that are held, by site and kind.
+    _news: dict[tuple[str, str], _News] = field(default_factory=dict, init=False)
     # What is under way; also so that it is not garbage.
     _under_way: set[Deferred[None]] = field(default_factory=set, init=False)
     #: When the store failed first; ``None`` while it works.
     _failed_at: float | None = field(default=None, init=False)
-    _back_at: float = field(default=-float("inf"), init=False)
+    _back_at: float = field(default=-inf, init=False)
     #: How many workers there were before the outage, and our rank.
     _before: tuple[int, int | None] = field(default=(0, None), init=False)
     # Where workers are in no order, they are spread at random.
     _random: float = field(default_factory=random.random, init=False)
-    _closed: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
         self.crawler.signals.connect(self._open, signals.spider_opened)
         self.crawler.signals.connect(self._close, signals.spider_closed)
 
-    # -- what the throttle asks -----------------------------------------------------
+    def _open(self) -> None:
+        # From now on, this worker counts; nobody waits for that.
+        self._run(self.store.start())
 
-    def ask(  # noqa: D102
-        self, site: str, delay: float, since: float | None, *, again: bool, answer: Answer
-    ) -> None:
-        wait = self._own_wait(delay, since, again=again) if self._is_alone else 0.0
-        if wait > 0:
-            answer(wait)
-        else:
-            self._run(self._ask(site, delay, since, again, answer))
-
-    def tell(self, event: Event, site: str, delay: float) -> None:  # noqa: D102
-        is_granted = event in (Event.OVER, Event.UNUSED) and self._let_go(site)
-        if is_granted or event is not Event.UNUSED:
-            self._tell(event, site, delay)
-
-    def slowed(self, answer: Slowed) -> None:  # noqa: D102
-        async def look() -> None:
-            answer(await self.store.slowed())
-
-        self._run(look())
-
-    # -- turns ----------------------------------------------------------------------
-
-    async def _ask(
-        self, site: str, delay: float, since: float | None, again: bool, answer: Answer
-    ) -> None:
-        count(self.crawler, "robotstxt/turn_asked_count")
-        try:
-            wait = await self.store.grant(site, delay, since, again=again)
-        except Exception as error:
-            self._failed(error)
-            wait = self._own_wait(delay, since, again=again)
-            if not self._place[0]:
-                wait = _ASK_EVERY
-            elif not wait:
-                count(self.crawler, "robotstxt/turn_alone_count")
-        else:
-            self._worked()
-            # Who asks has no turn any more, and has said how long ago its request was.
-            self._untold.pop((site, "turn"), None)
-            count(self.crawler, "robotstxt/turn_held_count", self.store.is_held)
-            highest(self.crawler, "robotstxt/turn_workers_max", self.store.workers)
-            if wait <= 0:
-                count(self.crawler, "robotstxt/turn_count")
-                self._hold_later(site, delay)
-        if not self._closed:
-            answer(wait if wait > 0 else None)
-
-    def _hold_later(self, site: str, delay: float) -> None:
-        self._let_go(site)
-        self._held[site] = self.call_later(_HOLD_EVERY, self._hold, site, delay)
-
-    def _hold(self, site: str, delay: float) -> None:
-        self._tell(Event.HELD, site, delay)
-        self._hold_later(site, delay)
-
-    def _let_go(self, site: str) -> bool:
-        """Hold the turn at *site* no longer; whether the store has granted one."""
-        timer = self._held.pop(site, None)
-        if timer is not None:
-            timer.cancel()
-        return timer is not None
-
-    def _tell(self, event: Event, site: str, delay: float) -> None:
-        """Tell the store, and again until it has heard it or something newer."""
-        key = site, "turn" if event in _OF_TURN else event.name
-        self._untold[key] = told = event, delay, self.clock()
-        self._say(key, told)
-
-    def _say(self, key: tuple[str, str], told: _Told) -> None:
-        if self._untold.get(key) is told:
-            self._run(self._try_to_say(key, told))
-
-    async def _try_to_say(self, key: tuple[str, str], told: _Told) -> None:
-        event, delay, began = told
-        ago = self.clock() - began
-        is_heard = True
-        try:
-            await self.store.tell(event, key[0], delay, ago)
-        except Exception as error:
-            self._failed(error)
-            is_heard = ago >= _TELL_FOR
-        if self._untold.get(key) is told:
-            if is_heard:
-                del self._untold[key]
+    async def _close(self) -> None:
+        for key, news in list(self._news.items()):
+            if news.event is Event.HELD:
+                self._forget(key)
             else:
-                self.call_later(_TELL_EVERY, self._say, key, told)
+                self._tell_now(key, news)
+        for _ in range(_LOOKS_AT_END):
+            if not self._under_way and not self._news:
+                break
+            await pause(_LOOK)
+        # What is not heard by now is not told any more.
+        for key in list(self._news):
+            self._forget(key)
+        self._count_outage()
+        await self.store.close()
 
     def _run(self, work: Coroutine[Any, Any, None]) -> None:
         # If the store does not work, that is said when it is asked for a turn.
         doing = self.start(work)
         self._under_way.add(doing)
         doing.addBoth(lambda _: self._under_way.discard(doing))
+
+    # -- what the throttle asks and tells ---------------------------------------------
+
+    def ask(self, site: str, delay: float, since: float, *, again: bool, answer: Answer) -> None:
+        wait = self._own_wait(delay, since, again=again) if self._is_alone else 0.0
+        if wait > 0:
+            answer(wait)
+        else:
+            self._run(self._ask(site, delay, since, again, answer))
+
+    async def _ask(
+        self, site: str, delay: float, since: float, again: bool, answer: Answer
+    ) -> None:
+        count(self.crawler, "robotstxt/turn_asked_count")
+        try:
+            wait = await self.store.grant(site, delay, since, again=again)
+        except Exception as error:
+            self._failed(error)
+            wait = self._own_wait(delay, since, again=again) if self._place[0] else _ASK_EVERY
+            count(self.crawler, "robotstxt/turn_alone_count", not wait)
+        else:
+            self._worked()
+            # Who asks has no turn any more, and has said how long ago its request was.
+            self._forget((site, "turn"))
+            count(self.crawler, "robotstxt/turn_held_count", self.store.is_held)
+            highest(self.crawler, "robotstxt/turn_workers_max", self.store.workers)
+            if not wait:
+                count(self.crawler, "robotstxt/turn_count")
+                self._tell_later((site, "turn"), _News(Event.HELD, delay, 0.0), _HOLD_EVERY)
+        answer(wait)
+
+    def slowed(self, answer: Slowed) -> None:
+        async def look() -> None:
+            answer(await self.store.slowed())
+
+        self._run(look())
+
+    def tell(self, event: Event, site: str, delay: float) -> None:
+        key = site, "turn" if event in _OF_TURN else event.name
+        known = self._news.get(key)
+        # A turn that the store has not granted is not given back.
+        if event is not Event.UNUSED or (known is not None and known.event is Event.HELD):
+            self._tell_now(key, _News(event, delay, self.clock()))
+
+    def _tell_now(self, key: tuple[str, str], news: _News) -> None:
+        self._forget(key)
+        self._news[key] = news
+        self._run(self._say(key, news))
+
+    async def _say(self, key: tuple[str, str], news: _News) -> None:
+        """Tell the store, and again until it has heard it, or until there are other news."""
+        is_held = news.event is Event.HELD
+        ago = 0.0 if is_held else self.clock() - news.since
+        is_heard = True
+        try:
+            await self.store.tell(news.event, key[0], news.delay, ago)
+        except Exception as error:
+            self._failed(error)
+            is_heard = ago >= _TELL_FOR
+        if self._news.get(key) is news:
+            del self._news[key]
+            if is_held or not is_heard:
+                self._tell_later(key, news, _HOLD_EVERY if is_heard else _TELL_EVERY)
+
+    def _tell_later(self, key: tuple[str, str], news: _News, seconds: float) -> None:
+        self._news[key] = news
+        news.again = self.call_later(seconds, lambda: self._run(self._say(key, news)))
+
+    def _forget(self, key: tuple[str, str]) -> None:
+        news = self._news.pop(key, None)
+        if news is not None and news.again is not None:
+            news.again.cancel()
 
     # -- with and without the store ---------------------------------------------------
 
@@ -251,13 +258,13 @@ class FleetBackend:
         """Whether the store does not work, or others may not know yet that it does."""
         return self._failed_at is not None or self.clock() - self._back_at < _SETTLING
 
-    def _own_wait(self, delay: float, since: float | None, *, again: bool) -> float:
+    def _own_wait(self, delay: float, since: float, *, again: bool) -> float:
         """The seconds until this worker may go without the store; from now, if in doubt."""
         workers, rank = self._place
         if not workers:
             return 0.0
-        if since is None:
-            since = float("inf") if again else 0.0
+        if since == inf and not again:
+            since = 0.0
         wait = max(delay - since, 0.0)
         if self._failed_at is not None:
             # Until then, the store may have granted turns to others.
@@ -265,7 +272,7 @@ class FleetBackend:
         if workers > 1:
             own = self._random * workers if rank is None else rank
             slot = delay * _SLOT
-            late = (self.store.now() + wait - own * slot) % (slot * workers)
+            late = (self.clock() + self.store.ahead + wait - own * slot) % (slot * workers)
             if late > delay * _LATE:
                 wait += slot * workers - late
         return wait if wait > ROUNDING else 0.0
@@ -278,51 +285,22 @@ class FleetBackend:
             self._before = 0, None
         self._before, self._failed_at = self._place, self.clock()
         workers, _ = self._place
-        # The user can mend a StoreError. Anything else is a bug.
-        known = isinstance(error, StoreError)
-        logger.warning(
-            "%(store)s does not grant turns (%(error)s). Until it does, %(what)s.",
-            {
-                "store": self.store.name,
-                "error": error if known else printable(f"{type(error).__name__}: {error}"),
-                "what": _ALONE % (workers, workers) if workers else _UNKNOWN,
-            },
-            exc_info=None if known else error,
-            extra={"spider": self.crawler.spider},
-        )
+        what = _ALONE % (workers, workers) if workers else _UNKNOWN
+        # The user can mend a StoreError.
+        bug = None if isinstance(error, StoreError) else error
+        said = printable(f"{type(error).__name__}: {error}") if bug else error
+        message = "%s does not grant turns (%s). Until it does, %s."
+        spider = {"spider": self.crawler.spider}
+        logger.warning(message, self.store.name, said, what, exc_info=bug, extra=spider)
 
     def _worked(self) -> None:
         if self._failed_at is not None:
             self._count_outage()
             self._failed_at, self._back_at = None, self.clock()
-            logger.info(
-                "%(store)s grants turns again",
-                {"store": self.store.name},
-                extra={"spider": self.crawler.spider},
-            )
+            spider = {"spider": self.crawler.spider}
+            logger.info("%s grants turns again", self.store.name, extra=spider)
 
     def _count_outage(self) -> None:
         if self._failed_at is not None:
             seconds = self.clock() - self._failed_at
             add_seconds(self.crawler, "robotstxt/turn_outage_seconds", seconds)
-
-    # -- from the beginning to the end of the crawl ---------------------------------------
-
-    def _open(self) -> None:
-        # From now on, this worker counts; nobody waits for that.
-        self._run(self.store.start())
-
-    async def _close(self) -> None:
-        self._closed = True
-        self._count_outage()
-        for site in list(self._held):
-            self._let_go(site)
-        for key, told in list(self._untold.items()):
-            self._say(key, told)
-        for _ in range(_LOOKS_AT_END):
-            if not self._under_way and not self._untold:
-                break
-            await pause(_LOOK)
-        # What is not heard by now is not told any more.
-        self._untold.clear()
-        await self.store.close()

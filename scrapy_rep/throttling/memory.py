@@ -1,4 +1,6 @@
 """Turns for the crawls of one process, or for a crawl that shares its sites with nobody."""
+# What methods do stands in throttle.Backend.
+# ruff: noqa: D102
 
 from __future__ import annotations
 
@@ -28,19 +30,17 @@ class MemoryBackend:
         self._sites = sites
         self._name = secrets.token_hex(8)
 
-    def ask(  # noqa: D102
-        self, site: str, delay: float, since: float | None, *, again: bool, answer: Answer
-    ) -> None:
+    def ask(self, site: str, delay: float, since: float, *, again: bool, answer: Answer) -> None:
         turns, now = self._sites.get(site, Turns()), self._clock()
         wait, asked = turns.asked(self._name, delay, since, now, is_held=True)
         self._keep(site, asked)
-        answer(wait or None)
+        answer(wait)
 
-    def tell(self, event: Event, site: str, delay: float) -> None:  # noqa: D102
+    def tell(self, event: Event, site: str, delay: float) -> None:
         turns = self._sites.get(site, Turns())
         self._keep(site, turns.after(event, self._name, delay, self._clock()))
 
-    def slowed(self, answer: Slowed) -> None:  # noqa: D102
+    def slowed(self, answer: Slowed) -> None:
         now = self._clock()
         slow = ((site, turns.slow_at(now)) for site, turns in self._sites.items() if turns.slow)
         answer({site: delay for site, delay in slow if delay})

@@ -36,9 +36,8 @@ class PaceLog:
         self._throttle = throttle
         #: Who asked for the delay of each slow site.
         self._why: dict[str, str] = {}
-        #: Those of them that no line is about yet.
-        self._untold: set[str] = set()
-        self._is_closed = False
+        #: Those of them that a line is about, or will be.
+        self._told: set[str] = set()
 
     def asked(
         self, policy: Policy, agents: tuple[str, ...], wanted: float, delay: float, *, is_new: bool
@@ -49,45 +48,40 @@ class PaceLog:
         count(self._crawler, "robotstxt/paced_capped_count", capped)
         url = printable(policy.origin.robots_url)
         because = " (REP_CRAWL_DELAY_MAX)" if capped else ""
-        level = logging.INFO if capped else logging.DEBUG
         message = "%s asks for %g s between two requests, and gets %g s%s"
+        level = logging.INFO if capped else logging.DEBUG
         self._log(level, message, url, wanted, delay, because)
-        self._is_slow(policy.origin.host, delay, f"by {_line(policy, agents, wanted)}{url}")
+        self._note(policy.origin.host, delay, f"by {_line(policy, agents, wanted)}{url}")
 
     def answered(self, site: str, delay: float, why: str) -> None:
         """*site* asks for *delay* by its answers; *why* says by which."""
         message = "%s asks for %g s between two requests %s"
         self._log(logging.DEBUG, message, printable(site), delay, why)
-        self._is_slow(site, delay, why)
+        self._note(site, delay, why)
+
+    def _note(self, site: str, delay: float, why: str) -> None:
+        if delay <= _SLOW:
+            return
+        if len(self._why) >= _MAX_SITES and site not in self._why:
+            self._why.clear()
+            self._told.clear()
+        self._why[site] = why
 
     def held(self, site: str) -> None:
         """A request is held at *site*."""
-        if site in self._untold:
-            self._untold.discard(site)
+        if site in self._why and site not in self._told:
+            self._told.add(site)
             self._throttle.call_later(_TELL_AFTER, self._tell, site)
 
-    def _is_slow(self, site: str, delay: float, why: str) -> None:
-        if delay <= _SLOW:
-            return
-        if site not in self._why:
-            if len(self._why) >= _MAX_SITES:
-                self._why.clear()
-                self._untold.clear()
-            self._untold.add(site)
-        self._why[site] = why
-
     def _tell(self, site: str) -> None:
-        delay = self._throttle.delay(site)
-        if self._is_closed or delay <= _SLOW:
-            return
-        message = "%s asks for %g s between two requests %s. Requests held: %d, for %s"
-        held, why = self._throttle.waiting(site), self._why.get(site, "")
-        time = _in_words(held * delay)
-        self._log(logging.INFO, message, printable(site), delay, why, held, time)
+        delay, held = self._throttle.delay(site), self._throttle.waiting(site)
+        if delay > _SLOW and site in self._why:
+            message = "%s asks for %g s between two requests %s. Requests held: %d, for %s"
+            time = _in_words(held * delay)
+            self._log(logging.INFO, message, printable(site), delay, self._why[site], held, time)
 
     def close(self) -> None:
         """The crawl is over: put the slowest sites into the stats."""
-        self._is_closed = True
         slowest = [
             {
                 "site": printable(site),
@@ -100,6 +94,8 @@ class PaceLog:
         assert self._crawler.stats is not None
         if slowest:
             self._crawler.stats.set_value("robotstxt/slowest_sites", slowest)
+        # No more lines.
+        self._why.clear()
 
     def _log(self, level: int, message: str, *values: object) -> None:
         logger.log(level, message, *values, extra={"spider": self._crawler.spider})
@@ -116,7 +112,6 @@ def _line(policy: Policy, agents: tuple[str, ...], wanted: float) -> str:
 
 
 def _in_words(seconds: float) -> str:
-    """*seconds*, for people."""
     for size, unit in ((3600, "h"), (60, "min")):
         if seconds >= 2 * size:
             return f"{seconds / size:.0f} {unit}"

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from scrapy import Request, signals
 from scrapy.http.request import NO_CALLBACK
 from scrapy.utils.asyncio import call_later
+from scrapy.utils.httpobj import urlparse_cached
 from twisted.internet.defer import Deferred
 
 from scrapy_rep.engine import Engine
@@ -23,7 +24,7 @@ from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.settings import PacedBy
 from scrapy_rep.throttling.memory import PROCESS, MemoryBackend
 from scrapy_rep.throttling.pace_log import PaceLog
-from scrapy_rep.throttling.slow_sites import SlowSites, site_of
+from scrapy_rep.throttling.slow_sites import SlowSites
 from scrapy_rep.throttling.throttle import Backend, Throttle
 
 if TYPE_CHECKING:
@@ -75,16 +76,13 @@ class Pacing:
     ) -> None:
         self._settings = settings
         self._clock = clock
-        # From the start: what is under way when a site is throttled counts, too.
         connect = crawler.signals.connect
-        connect(self._reached, signals.request_reached_downloader)
-        connect(self._left, signals.request_left_downloader)
-        connect(self._received, signals.response_received)
         # Before the backend does: it is told what ends with the crawl.
         connect(self._close, signals.spider_closed)
         engine = Engine(crawler)
-        self.throttle = Throttle(
+        self.throttle = throttle = Throttle(
             _backend(crawler, settings),
+            site_of=_site_of,
             clock=time.monotonic,
             call_later=call_later,
             is_active=engine.is_active,
@@ -93,16 +91,19 @@ class Pacing:
             remember=max(settings.crawl_delay_max, settings.backoff_max),
             max_sites=settings.max_origins,
         )
+        # From the start: what is under way when a site is throttled counts, too.
+        connect(throttle.reached, signals.request_reached_downloader)
+        connect(throttle.left, signals.request_left_downloader)
+        connect(throttle.may_be_gone, signals.response_received)
+        self.has_turn = throttle.has_turn
         #: The delays of each site that is paced; empty where there is none.
-        self.asked = self.throttle.asked
+        self.asked = throttle.asked
         #: What the origins ask for; the one that was not asked for longest first.
         self._origins: OrderedDict[Origin, _Asked] = OrderedDict()
-        self._log = PaceLog(crawler, self.throttle)
+        self._log = PaceLog(crawler, throttle)
         if settings.backoff:
             longest = settings.backoff_max
-            self._slow_sites = SlowSites(
-                crawler, self.throttle, self._log, longest, give_back, is_fetch
-            )
+            self._slow_sites = SlowSites(crawler, throttle, self._log, longest, give_back, is_fetch)
 
     def admit(
         self, policy: Policy, request: Request, agents: tuple[str, ...]
@@ -115,34 +116,29 @@ class Pacing:
         asked = self._origins.pop(policy.origin, None)
         if asked is not None or policy.directives is not None:
             self._ask(policy, agents, asked or _Asked())
-        site = site_of(request)
         is_components = request.callback is NO_CALLBACK
-        turn = self.throttle.admit(site, request, request.priority, is_components=is_components)
+        turn = self.throttle.admit(request, request.priority, is_components=is_components)
         if turn is not None:
-            self._log.held(site)
+            self._log.held(_site_of(request))
         return turn
 
     def admit_fetch(self, request: Request) -> Deferred[None] | None:
         """Pace *request*, for a robots.txt, as :meth:`admit` does; it goes first."""
-        return self.throttle.admit(site_of(request), request, request.priority, is_fetch=True)
-
-    def has_turn(self, request: Request) -> bool:
-        """Whether *request*, which has waited for its turn, goes on now; else admit it again."""
-        return self.throttle.has_turn(site_of(request), request)
+        return self.throttle.admit(request, request.priority, is_fetch=True)
 
     def _ask(self, policy: Policy, agents: tuple[str, ...], asked: _Asked) -> None:
-        origin, wanted = policy.origin, 0.0
-        if policy.directives is not None:
-            wanted = asked.wanted(policy.directives, agents, self._clock())
+        origin, now = policy.origin, self._clock()
+        wanted = asked.wanted(policy.directives, agents, now) if policy.directives else 0.0
         delay = min(wanted, self._settings.crawl_delay_max)
-        if wanted and not asked.mentioned and self._settings.pacing is PacedBy.FLEET:
-            # Another crawl may have fetched it.
-            self.throttle.note(origin.host, max(self._clock() - policy.fetched_at, 0.0))
         if wanted:
             self._origins[origin] = asked
             self._forget_idle()
+            is_new = not asked.mentioned
+            if is_new and self._settings.pacing is PacedBy.FLEET:
+                # Another crawl may have fetched it.
+                self.throttle.note(origin.host, max(now - policy.fetched_at, 0.0))
             if wanted != asked.mentioned:
-                self._log.asked(policy, agents, wanted, delay, is_new=not asked.mentioned)
+                self._log.asked(policy, agents, wanted, delay, is_new=is_new)
                 asked.mentioned = wanted
         self.throttle.set_delay(origin.host, delay, str(origin))
 
@@ -157,36 +153,28 @@ class Pacing:
                 self.throttle.set_delay(origin.host, 0.0, str(origin))
                 return
 
-    def _reached(self, request: Request) -> None:
-        self.throttle.reached(site_of(request), request)
-
-    def _left(self, request: Request) -> None:
-        self.throttle.left(site_of(request), request)
-
-    def _received(self, request: Request) -> None:
-        self.throttle.may_be_gone(site_of(request), request)
-
     def _close(self) -> None:
         self.throttle.close()
         self._log.close()
 
 
+def _site_of(request: Request) -> str:
+    """The host of *request*, whatever download slot it names."""
+    return urlparse_cached(request).hostname or ""
+
+
 def _backend(crawler: Crawler, settings: RepSettings) -> Backend:
-    if settings.pacing is PacedBy.LOCAL:
-        return MemoryBackend(time.monotonic, OrderedDict())
-    if settings.store.in_memory:
-        return MemoryBackend(time.monotonic, PROCESS)
-    from scrapy_rep.throttling.fleet import FleetBackend, TurnStore
+    if settings.pacing is PacedBy.LOCAL or settings.store.in_memory:
+        sites = OrderedDict() if settings.pacing is PacedBy.LOCAL else PROCESS
+        return MemoryBackend(time.monotonic, sites)
+    # Not every crawl needs what these import.
+    from scrapy_rep.throttling.fleet import FleetBackend
 
-    store: TurnStore
-    fleet_size = 0
-    if settings.store.redis is not None:
-        from scrapy_rep.throttling.redis import RedisTurns
-
-        store = RedisTurns(settings.store.redis)
-        fleet_size = settings.fleet_size or 0
-    else:
+    if settings.store.redis is None:
         from scrapy_rep.throttling.sqlite import SqliteTurns
 
-        store = SqliteTurns(settings.store.file)
-    return FleetBackend(crawler, store, time.monotonic, fleet_size)
+        return FleetBackend(crawler, SqliteTurns(settings.store.file), time.monotonic)
+    from scrapy_rep.throttling.redis import RedisTurns
+
+    store = RedisTurns(settings.store.redis)
+    return FleetBackend(crawler, store, time.monotonic, settings.fleet_size or 0)

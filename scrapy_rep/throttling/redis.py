@@ -30,11 +30,13 @@ import contextlib
 import secrets
 import time
 from collections.abc import Callable
+from math import inf
 from typing import Any
 
 from scrapy_rep.stores.base import StoreError
 from scrapy_rep.stores.redis_client import SERVER_TIME, TEXT, RedisClient, milliseconds
 from scrapy_rep.stores.redis_url import RedisUrl
+from scrapy_rep.throttling.fleet import TurnStore
 from scrapy_rep.throttling.turns import KEPT, Event
 
 #: Seconds after which a worker that has not been heard of does not count.
@@ -43,22 +45,21 @@ GONE_AFTER = 30.0
 LONGEST_WAIT = 60.0
 #: Seconds for which a turn is held after the worker that has it was heard of last.
 HELD_FOR = 6.0
+# Seconds for which no request is remembered.
+_LONG_AGO = 1e9
 
-# A site is known for so long after its last request: somebody may have a longer delay by then.
+# What each script about one site begins with. A site is known for so long after its last
+# request: somebody may have a longer delay by then.
 _SITE = f"""
-local function site(key)
-  local pattern = '^(%d+) (%d+) (%d+) (%d+) (%x*)$'
-  local last, before, ask, till, holder = string.match(text(key, 120) or '', pattern)
-  if not last then return nil, nil, 0, 0, '' end
-  return tonumber(last), tonumber(before), tonumber(ask), tonumber(till), holder
-end
-local function keep(key, delay, last, before, ask, till, holder)
-  local value = string.format('%.0f %.0f %.0f %.0f %s', last, before, ask, till, holder)
-  redis.call('SET', key, value, 'PX', string.format('%.0f', {KEPT * 1000:.0f} + delay))
-end
 local time, delay, name = now(), tonumber(ARGV[1]), ARGV[2]
-local slow = tonumber(text(KEYS[2], 20) or '') or 0
-delay = math.max(delay, slow)
+local pattern = '^(%d+) (%d+) (%d+) (%d+) (%x*)$'
+local last, before, ask, till, holder = string.match(text(KEYS[1], 120) or '', pattern)
+last, before, ask, till = tonumber(last), tonumber(before), tonumber(ask) or 0, tonumber(till) or 0
+delay = math.max(delay, tonumber(text(KEYS[2], 20) or '') or 0)
+local function keep()
+  local value = string.format('%.0f %.0f %.0f %.0f %s', last, before, ask, till, holder or '')
+  redis.call('SET', KEYS[1], value, 'PX', string.format('%.0f', {KEPT * 1000:.0f} + delay))
+end
 """
 # Each returns the time first.
 #
@@ -67,40 +68,39 @@ delay = math.max(delay, slow)
 # from before the clock was set back, or not ours: one delay from now is right whatever
 # it was. Who asks has no request under way, so holds no turn any more.
 _GRANT = f"""
-local last, before, ask, till, holder = site(KEYS[1])
 last, before = last or time, before or time
-if ARGV[3] ~= '' then last = math.max(last, time - ARGV[3]) end
-last = math.min(last, time)
+last = math.min(math.max(last, time - ARGV[3]), time)
 local held = holder ~= name and time < till and till <= time + held_for
 if not held then till, holder = 0, '' end
 if not held and last + delay <= time then
-  keep(KEYS[1], delay, time, last, time + delay, time + held_for, name)
+  last, before, ask, till, holder = time, last, time + delay, time + held_for, name
+  keep()
   return {{time, 0, 0}}
 end
 -- A request that is under way is over now at the earliest.
 local free = (held and time or last) + delay
-local latest = time + {LONGEST_WAIT * 1000:.0f}
-if ARGV[4] ~= '' and not held then
-  keep(KEYS[1], delay, last, before, ask, till, holder)
-  return {{time, math.min(free, latest) - time, 0}}
+if held or ARGV[4] == '0' then
+  -- Each is told another time, or all would ask at once.
+  free = math.min(math.max(ask, free), time + {LONGEST_WAIT * 1000:.0f})
+  ask = free + delay
 end
--- Each is told another time, or all would ask at once.
-ask = math.min(math.max(ask, free), latest)
-keep(KEYS[1], delay, last, before, ask + delay, till, holder)
-return {{time, ask - time, held and 1 or 0}}
+keep()
+return {{time, math.min(free - time, {LONGEST_WAIT * 1000:.0f}), held and 1 or 0}}
 """
 # What is over was so a while ago, if that could not be said at once.
 _TELL = f"""
-local last, before, ask, till, holder = site(KEYS[1])
 local event, ours = ARGV[3], holder == name
 if event == 'SENT' or event == 'OVER' then
   if event == 'OVER' and ours then till, holder = 0, '' end
   last = math.max(last or 0, time - ARGV[4])
-  keep(KEYS[1], delay, last, last, ask, till, holder)
+  before = last
+  keep()
 elseif event == 'HELD' and ours then
-  keep(KEYS[1], delay, time, before, ask, time + held_for, holder)
+  last, till = time, time + held_for
+  keep()
 elseif event == 'UNUSED' and ours then
-  keep(KEYS[1], delay, before, before, ask, 0, '')
+  last, till, holder = before, 0, ''
+  keep()
 elseif event == 'SLOW' and ARGV[1] == '0' then
   redis.call('DEL', KEYS[2])
 elseif event == 'SLOW' then
@@ -160,12 +160,14 @@ return found
 """
 
 
-class RedisTurns:
-    """A :class:`~scrapy_rep.throttling.fleet.TurnStore` in the Redis of *url*.
+class RedisTurns(TurnStore):
+    """Turns in the Redis of *url*.
 
     *server_time* is Lua for the time that all go by. A turn is held for *held_for* seconds
     after the worker that has it was heard of last.
     """
+
+    name = "Redis"
 
     def __init__(
         self,
@@ -178,28 +180,23 @@ class RedisTurns:
         self._roster = f"{url.prefix}workers"
         self._lua = f"{server_time}{TEXT}local held_for = {milliseconds(held_for)}\n"
         self._name = secrets.token_hex(8)
-        self.name = "Redis"
-        self.workers = 0
-        self.rank: int | None = None
-        self.is_held = False
-        self._clock = clock
         #: Who leaves while it is counted would be counted again.
         self._counting = asyncio.Lock()
         self._has_left = False
         self._client = RedisClient(url, self._beat, clock)
 
-    def now(self) -> float:
-        return self._clock() + self._client.ahead
+    @property
+    def ahead(self) -> float:
+        return self._client.ahead
 
     async def start(self) -> None:
         await self._client.ready()
 
     async def grant(
-        self, site: str, delay: float, since: float | None = None, *, again: bool = False
+        self, site: str, delay: float, since: float = inf, *, again: bool = False
     ) -> float:
-        ago = "" if since is None else milliseconds(since)
-        told = "told" if again else ""
-        wait, is_held = await self._say(_GRANT, site, delay, ago, told)
+        ago = milliseconds(min(since, _LONG_AGO))
+        wait, is_held = await self._say(_GRANT, site, delay, ago, int(again))
         self.is_held = bool(is_held)
         return float(wait) / 1000
 
@@ -214,21 +211,19 @@ class RedisTurns:
         return dict(zip(sites, (int(delay) / 1000 for delay in found[1::2]), strict=True))
 
     async def close(self) -> None:
+        self._has_left = True
         if self._client.is_open:
             with contextlib.suppress(StoreError):
-                await self._client.run(self._leave)
+                await self._client.run(self._beat)
         await self._client.close()
 
-    async def _leave(self, redis: Any) -> None:
-        async with self._counting:
-            self._has_left = True
-            await redis.zrem(self._roster, self._name)
-
     async def _beat(self, redis: Any) -> None:
-        """Be counted, and count."""
-        lua = self._lua + _BEAT
+        """Be counted, and count; or leave."""
         async with self._counting:
-            if not self._has_left:
+            if self._has_left:
+                await redis.zrem(self._roster, self._name)
+            else:
+                lua = self._lua + _BEAT
                 found = await self._client.evaluate(redis, lua, [self._roster], self._name)
                 self.rank, self.workers = found
 

@@ -14,7 +14,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from scrapy import Request, signals
-from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_rep.engine import Engine
 from scrapy_rep.observers.stats import count
@@ -53,8 +52,8 @@ class SlowSites:
     give_back: Callable[[Request], Request]
     #: Whether a request is for a robots.txt, whose answers do not count.
     is_fetch: Callable[[Request], bool]
+    #: What each slow site asks for; never changed, but replaced.
     _known: dict[str, Backoff] = field(default_factory=dict, init=False)
-    _changes: int = field(default=0, init=False)
     _timer: Timer | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -63,34 +62,29 @@ class SlowSites:
         self.crawler.signals.connect(self._close, signals.spider_closed)
 
     def _answered(self, response: Response, request: Request) -> None:
-        asks_for_less = response.status in ASK_FOR_LESS
+        status = response.status
+        asks_for_less = status in ASK_FOR_LESS
         if not (asks_for_less or self._known) or self.is_fetch(request):
             return
-        site = site_of(request)
-        known = self._known.get(site, _FINE)
+        throttle, site = self.throttle, self.throttle.site_of(request)
         headers = (
             (name, value.decode("latin-1"))
             for name in ("retry-after", "date")
             for value in response.headers.getlist(name)
         )
         seconds = retry_after(tuple(headers), time.time())
-        after = known.after(
-            response.status,
-            seconds,
-            self.throttle.sent_at(site, request),
-            self.throttle.clock(),
-            asked=self.throttle.delay(site, but=_ANSWERS),
-            longest=self.longest,
-        )
-        if asks_for_less:
-            count(self.crawler, "robotstxt/slower_count")
+        now = throttle.clock()
+        _, sent_at = throttle.sent.get(request, (site, now))
+        asked = throttle.delay(site, but=_ANSWERS)
+        known = self._known.get(site, _FINE)
+        after = known.after(status, seconds, sent_at, now, asked=asked, longest=self.longest)
+        count(self.crawler, "robotstxt/slower_count", asks_for_less)
         if asks_for_less or after is not known:
             # Also to say that it holds still.
-            self.throttle.backend.tell(Event.SLOW, site, after.delay)
-        if after is known:
-            return
-        header = f" with Retry-After: {seconds:g}" if seconds else ""
-        self._change(site, after, f"by answering {response.status}{header}")
+            throttle.backend.tell(Event.SLOW, site, after.delay)
+        if after is not known:
+            header = f" with Retry-After: {seconds:g}" if seconds else ""
+            self._change(site, after, f"by answering {status}{header}")
         if after.delay > known.delay:
             self._recall(site, request)
 
@@ -98,19 +92,20 @@ class SlowSites:
         """Have requests that wait in the download slot wait for their turn."""
 
         def waits(request: Request) -> bool:
-            return site_of(request) == site and not request.meta.get("dont_obey_robotstxt")
+            is_here = self.throttle.site_of(request) == site
+            return is_here and not request.meta.get("dont_obey_robotstxt")
 
         for request, result in Engine(self.crawler).take_queued(answered, waits):
-            self.throttle.unsent(site, request)
+            self.throttle.sent.pop(request, None)
             self.throttle.call_later(0, result.callback, self.give_back(request))
 
     def _look(self) -> None:
         self._timer = self.throttle.call_later(_LOOK, self._look)
-        self.throttle.backend.slowed(partial(self._adopt, self._changes))
+        self.throttle.backend.slowed(partial(self._adopt, self._known))
 
-    def _adopt(self, changes: int, delays: Mapping[str, float]) -> None:
-        """All crawls together know of *delays*, as of when there had been so many *changes*."""
-        if changes != self._changes:
+    def _adopt(self, known: dict[str, Backoff], delays: Mapping[str, float]) -> None:
+        """All crawls together know of *delays*, as of when this one had *known* so much."""
+        if known is not self._known:
             return
         now = self.throttle.clock()
         for site in {*self._known, *delays}:
@@ -119,18 +114,11 @@ class SlowSites:
                 self._change(site, Backoff(delay, now), "by what another crawl heard")
 
     def _change(self, site: str, backoff: Backoff, why: str) -> None:
-        self._changes += 1
-        self._known.pop(site, None)
-        if backoff.delay:
-            self._known[site] = backoff
+        known = {**self._known, site: backoff}
+        self._known = {each: slow for each, slow in known.items() if slow.delay}
         self.log.answered(site, backoff.delay, why)
         self.throttle.set_delay(site, backoff.delay, _ANSWERS)
 
     def _close(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-
-
-def site_of(request: Request) -> str:
-    """The host of *request*, whatever download slot it names."""
-    return urlparse_cached(request).hostname or ""

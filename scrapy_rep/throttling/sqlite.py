@@ -18,10 +18,12 @@ import time
 from collections.abc import Callable
 from dataclasses import astuple
 from functools import cached_property
+from math import inf
 from pathlib import Path
 
 from scrapy_rep.stores.processes import is_dead, this_process
 from scrapy_rep.stores.sqlite_file import SqliteFile, transaction
+from scrapy_rep.throttling.fleet import TurnStore
 from scrapy_rep.throttling.turns import Event, Turns
 
 #: Seconds for which a turn is held after its crawl was heard of last, where nobody can tell
@@ -31,25 +33,21 @@ HELD_FOR = 30.0
 _KEPT = 24 * 3600.0
 
 
-class SqliteTurns:
-    """A :class:`~scrapy_rep.throttling.fleet.TurnStore` in the file that *find_file* names."""
+class SqliteTurns(TurnStore):
+    """Turns in the file that *find_file* names."""
+
+    name = "SQLite"
+    workers = 1
 
     def __init__(
         self, find_file: Callable[[], Path | None], clock: Callable[[], float] = time.monotonic
     ) -> None:
         self._find_file = find_file
-        self.now = clock
+        self._clock = clock
         self._crawl = f"{secrets.token_hex(4)} {this_process()}"
-        self.name = "SQLite"
-        self.workers = 1
-        self.rank: int | None = None
-        self.is_held = False
-
-    async def start(self) -> None:
-        pass
 
     async def grant(
-        self, site: str, delay: float, since: float | None = None, *, again: bool = False
+        self, site: str, delay: float, since: float = inf, *, again: bool = False
     ) -> float:
         def ask(turns: Turns, now: float) -> tuple[float, Turns]:
             is_held = _is_held(turns, now)
@@ -69,7 +67,7 @@ class SqliteTurns:
     async def slowed(self) -> dict[str, float]:
         sql = "SELECT site, value FROM turns WHERE slow > 0"
         rows = self._file.run(lambda db: db.execute(sql).fetchall())
-        now = self.now()
+        now = self._clock()
         delays = {str(site): _decode(value).slow_at(now) for site, value in rows}
         return {site: delay for site, delay in delays.items() if delay}
 
@@ -89,7 +87,7 @@ class SqliteTurns:
         def run(db: sqlite3.Connection) -> float:
             with transaction(db):
                 # Not before: another process may have held the lock.
-                now = self.now()
+                now = self._clock()
                 row = db.execute("SELECT value FROM turns WHERE site = ?", (site,)).fetchone()
                 seconds, turns = change(_decode(row[0]) if row else Turns(), now)
                 values = (site, time.time(), turns.slow, json.dumps(astuple(turns)))

@@ -3,26 +3,21 @@
 Here may live: who is sent next to a site, and when. Here may not live: what a site asks for,
 and any name of Scrapy: the clock, timers and the look at the downloader are given.
 
-=========  ===========================================  =====================================
-state      meaning                                      next
-=========  ===========================================  =====================================
-ASKING     the backend is asked for a turn              granted: CALLED; ask again later:
-                                                        COOLING
-CALLED     the first request of the queue was told to   it goes on: ADMITTED; it is gone, or a
-           go on, and has not done so yet               robots.txt fetch takes its turn: the
-                                                        next is CALLED, or ASKING
-ADMITTED   a request is on its way to the downloader    it is there: SENT; it is gone: the
-                                                        next is CALLED, or ASKING
-SENT       the downloader has a request                 the last one leaves: ASKING
-COOLING    the backend wants to be asked again later    it is time: ASKING
-=========  ===========================================  =====================================
+=========  ================================================  ================================
+state      meaning                                           next
+=========  ================================================  ================================
+IDLE       no request waits, and none has the turn           one is admitted: ASKING
+ASKING     the backend is asked for a turn                   CALLED if granted, or COOLING
+CALLED     the first of the queue was told to go on          it goes on: ADMITTED
+ADMITTED   a request is on its way to the downloader         it is there: SENT
+SENT       the downloader has a request                      the last one leaves: ASKING
+COOLING    the backend wants to be asked later               it is time: ASKING
+=========  ================================================  ================================
 
-A site at which no request waits, and none has the turn, has no state.
-
-A request that leaves without having been sent (answered from a cache, dropped, replaced by
-another one) frees the site at once. No signal tells that, so the throttle looks whether the
-downloader still has it: on the next turns of the loop first, then after longer and longer
-pauses.
+A request that was called or admitted may leave without having been sent: answered from a cache,
+dropped, replaced by another one. The next one is called at once. No signal tells that, so the
+throttle looks whether the downloader still has it: on the next turns of the loop first, then after
+longer and longer pauses. A robots.txt fetch takes over the turn of a request that was only called.
 
 A request that the throttle does not hold, such as one that need not obey, counts as sent.
 """
@@ -30,11 +25,12 @@ A request that the throttle does not hold, such as one that need not obey, count
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from functools import partial
-from itertools import count
+from itertools import chain, count, repeat
+from math import inf
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
@@ -42,21 +38,19 @@ from twisted.internet.defer import Deferred
 
 from scrapy_rep.throttling.turns import Event
 
-#: Takes ``None`` if the turn is ours, or the seconds after which to ask again.
-Answer = Callable[[float | None], None]
+#: Takes the seconds after which to ask again; 0: the turn is ours.
+Answer = Callable[[float], None]
 #: Takes the delay of each site that is slow.
 Slowed = Callable[[Mapping[str, float]], None]
 
-# How often to look on the next turn of the loop whether an admitted request is gone. Then
-# the pauses double, from the first to the longest.
-_LOOKS_AT_ONCE = 8
-_FIRST_PAUSE = 0.001
+# Seconds between looks whether an admitted request is gone: first on the next turns of the loop.
+_PAUSES = (*repeat(0.0, 8), *(0.001 * 2**doubled for doubled in range(8)))
 _LONGEST_PAUSE = 0.25
-# Seconds after which an admitted request that was not sent loses its turn to a robots.txt
-# fetch or a request of another component: it may wait for that very request.
-_LATE_FOR_COMPONENTS = 1.0
+# An admitted request that is not sent may wait for a robots.txt fetch or for a request of another
+# component; after so many seconds, one that waits goes first.
+_PATIENCE_OF_COMPONENTS = 1.0
 # The same for all requests: a middleware of the project asks for something at the same site.
-_LATE = 30.0
+_PATIENCE = 30.0
 # Seconds between two looks at requests that the downloader does not give back.
 _SENT_LOOK = 30.0
 
@@ -64,6 +58,7 @@ _SENT_LOOK = 30.0
 class State(Enum):
     """What is going on at a site."""
 
+    IDLE = auto()
     ASKING = auto()
     CALLED = auto()
     ADMITTED = auto()
@@ -89,13 +84,11 @@ class Backend(Protocol):
     the end of one request and the start of the next.
     """
 
-    def ask(
-        self, site: str, delay: float, since: float | None, *, again: bool, answer: Answer
-    ) -> None:
+    def ask(self, site: str, delay: float, since: float, *, again: bool, answer: Answer) -> None:
         """Ask for a turn, and call *answer* once: before this returns, or later.
 
         *since* is how many seconds ago the last request of this crawl left the downloader;
-        ``None`` where that is not known. *again*: the backend has told us to ask now.
+        infinite where that is not known. *again*: the backend has told us to ask now.
         """
 
     def tell(self, event: Event, site: str, delay: float) -> None:
@@ -105,16 +98,17 @@ class Backend(Protocol):
         """Call *answer* with the sites that are slow: before this returns, later or never."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, order=True)
 class _Waiter:
-    """A request that waits for its turn, or has it."""
+    """A request that waits for its turn, or has it. The least one goes first."""
 
-    request: Any
-    #: Lower ones go first.
-    order: tuple[bool, int, int]
-    is_fetch: bool
-    #: The request that has the turn may wait for this one.
-    goes_between: bool
+    is_page: bool
+    #: The negative priority.
+    rank: int
+    arrival: int
+    request: Any = field(compare=False)
+    #: Seconds after which it takes over the turn of a request that was not sent.
+    patience: float = field(compare=False)
 
 
 @dataclass(slots=True)
@@ -131,18 +125,14 @@ class _Site:
 
     name: str
     began: float
-    state: State = State.COOLING
+    state: State = State.IDLE
     holder: _Waiter | None = None
     called_at: float = 0.0
-    looks: int = 0
+    pauses: Iterator[float] = field(default_factory=lambda: repeat(_LONGEST_PAUSE))
     #: When to ask the backend; 0 where it has not said so.
     ask_at: float = 0.0
     timer: Timer | None = None
     waiting: dict[Deferred[None], _Waiter] = field(default_factory=dict)
-
-    def is_held_by(self, request: Any) -> bool:
-        """Whether *request* has the turn, or is sent with it."""
-        return self.holder is not None and self.holder.request is request
 
     def stop_timer(self) -> None:
         if self.timer is not None:
@@ -155,6 +145,8 @@ class Throttle:
     """Leaves the delay of each site between the end of a request and the start of the next."""
 
     backend: Backend
+    #: The site that a request is for.
+    site_of: Callable[[Any], str]
     #: Monotonic.
     clock: Callable[[], float]
     call_later: Callable[..., Timer]
@@ -168,9 +160,9 @@ class Throttle:
     max_sites: int
     #: The delays of each site that is throttled, by who asks for them.
     asked: dict[str, dict[str, float]] = field(default_factory=dict, init=False)
+    #: The site of each request that the downloader has, and since when, also without a delay.
+    sent: dict[Any, tuple[str, float]] = field(default_factory=dict, init=False)
     _sites: dict[str, _Site] = field(default_factory=dict, init=False)
-    #: Requests that the downloader has, and since when, also those to sites without a delay.
-    _sent: dict[str, dict[Any, float]] = field(default_factory=dict, init=False)
     #: When the last request to each site left the downloader.
     _left_at: OrderedDict[str, float] = field(default_factory=OrderedDict, init=False)
     _spent: dict[str, Spent] = field(default_factory=dict, init=False)
@@ -185,6 +177,31 @@ class Throttle:
         """The seconds between two requests to *site*, *but* for what that one asks for."""
         delays = self.asked.get(site, {}).items()
         return max((delay for asking, delay in delays if asking != but), default=0.0)
+
+    def set_delay(self, site: str, delay: float, asking: str = "") -> None:
+        """*asking* wants *delay* seconds between two requests to *site* from now on; 0: none.
+
+        The longest of the delays of a site holds.
+        """
+        before = self.delay(site)
+        delays = {**self.asked.pop(site, {}), asking: delay}
+        if not delay:
+            del delays[asking]
+        if delays:
+            self.asked[site] = delays
+        here = self._sites.get(site)
+        if here is None or self.delay(site) == before:
+            return
+        if delays and here.state in _AT_REST:
+            here.ask_at = 0.0
+            self._rest(here)
+        if not delays:
+            # All who wait go on.
+            self._remove(here, before)
+            for turn in sorted(here.waiting, key=here.waiting.__getitem__):
+                # Another one may have made it leave.
+                if not turn.called:
+                    turn.callback(None)
 
     def note(self, site: str, seconds: float) -> None:
         """The last request to *site* was so many *seconds* ago, or it was a later one."""
@@ -204,45 +221,14 @@ class Throttle:
         """Whether a request to *site* waits, or has the turn."""
         return site in self._sites
 
-    def set_delay(self, site: str, delay: float, asking: str = "") -> None:
-        """*asking* wants *delay* seconds between two requests to *site* from now on; 0: none.
-
-        The longest of the delays of a site holds.
-        """
-        before = self.delay(site)
-        delays = self.asked.setdefault(site, {})
-        delays.pop(asking, None)
-        if delay:
-            delays[asking] = delay
-        if not delays:
-            del self.asked[site]
-        here = self._sites.get(site)
-        if here is None or self.delay(site) == before:
-            return
-        if site not in self.asked:
-            self._release(here, before)
-        elif here.state in _AT_REST:
-            here.ask_at = 0.0
-            self._rest(here)
-
-    def _release(self, here: _Site, delay: float) -> None:
-        """Let all who wait go on: the site asks for no *delay* any more."""
-        self._remove(here, delay)
-        for turn, _ in sorted(here.waiting.items(), key=lambda item: item[1].order):
-            # Another one may have made it leave.
-            if here.waiting.pop(turn, None) is not None:
-                turn.callback(None)
+    def slowest(self, number: int) -> list[tuple[str, Spent]]:
+        """The sites at which requests waited or were under way for longest."""
+        return sorted(self._spent.items(), key=lambda item: -item[1].seconds)[:number]
 
     # -- requests -----------------------------------------------------------------
 
     def admit(
-        self,
-        site: str,
-        request: Any,
-        priority: int,
-        *,
-        is_fetch: bool = False,
-        is_components: bool = False,
+        self, request: Any, priority: int, *, is_fetch: bool = False, is_components: bool = False
     ) -> Deferred[None] | None:
         """Let *request* go on when it is its turn.
 
@@ -251,73 +237,62 @@ class Throttle:
         request that came first. *is_components*: not the scheduler but another component
         has asked for it, perhaps while another request waits for it.
         """
+        site = self.site_of(request)
         if site not in self.asked:
             return None
         here = self._sites.setdefault(site, _Site(site, self.clock()))
-        order = (not is_fetch, -priority, self._arrivals.setdefault(request, next(self._arrival)))
-        waiter = _Waiter(request, order, is_fetch, is_fetch or is_components)
+        arrival = self._arrivals.setdefault(request, next(self._arrival))
+        patience = _PATIENCE_OF_COMPONENTS if is_fetch or is_components else _PATIENCE
+        waiter = _Waiter(not is_fetch, -priority, arrival, request, patience)
         if is_fetch and here.state is State.CALLED:
             # The request that was called will ask whether it may go on: the fetch goes first.
             here.holder = waiter
-        if self.has_turn(site, request):
+        if self.has_turn(request):
             return None
         turn: Deferred[None] = Deferred(partial(self._leave, here))
         here.waiting[turn] = waiter
-        if here.state is State.COOLING:
+        if here.state is State.IDLE:
             self._rest(here)
-        return None if turn.called and self.has_turn(site, request) else turn
+        return None if turn.called and self.has_turn(request) else turn
 
-    def has_turn(self, site: str, request: Any) -> bool:
-        """Whether *request* goes on now; else it is to be admitted again."""
-        here = self._sites.get(site)
-        if here is None or here.state not in _HAS_TURN or not here.is_held_by(request):
-            return site not in self.asked
+    def has_turn(self, request: Any) -> bool:
+        """Whether *request*, which has been admitted, goes on now; else admit it again."""
+        here = self._site_held_by(request)
+        if here is None or here.state not in _HAS_TURN:
+            return self.site_of(request) not in self.asked
         if here.state is State.CALLED:
             self._go_on(here)
         return True
 
-    def reached(self, site: str, request: Any) -> None:
+    def reached(self, request: Any) -> None:
         """The downloader has *request*, which may wait there in the queue of its slot."""
         self._has_heard = True
-        self._sent.setdefault(site, {})[request] = self.clock()
-        here = self._sites.get(site)
-        if here is not None and here.is_held_by(request):
+        self.sent[request] = self.site_of(request), self.clock()
+        if here := self._site_held_by(request):
             self._rest(here)
 
-    def left(self, site: str, request: Any) -> None:
+    def left(self, request: Any) -> None:
         """*request*, which was sent, has left the downloader."""
-        self.unsent(site, request)
+        self.sent.pop(request, None)
+        site = self.site_of(request)
         self.note(site, 0.0)
         here, delay = self._sites.get(site), self.delay(site)
-        if here is not None and here.is_held_by(request):
-            here.holder = None
+        if held := self._site_held_by(request):
+            held.holder = None
             self._spent.setdefault(site, Spent()).requests += 1
             self.backend.tell(Event.OVER, site, delay)
         elif delay:
             self.backend.tell(Event.SENT, site, delay)
-        if here is None:
-            return
-        if here.state in _AT_REST:
+        if here is not None and here.state in _AT_REST:
             self._rest(here)
-        elif here.holder is not None:
-            # Should that not be sent, the next one has to wait.
+        elif here is not None:
+            # A turn that is asked for, or not used, comes too early for the next one.
             here.ask_at = self.clock() + delay
 
-    def sent_at(self, site: str, request: Any) -> float:
-        """When the downloader got *request*; now, if it does not have it."""
-        return self._sent.get(site, {}).get(request, self.clock())
-
-    def unsent(self, site: str, request: Any) -> None:
-        """The downloader has *request* no longer."""
-        requests = self._sent.get(site, {})
-        requests.pop(request, None)
-        if not requests:
-            self._sent.pop(site, None)
-
-    def may_be_gone(self, site: str, request: Any) -> None:
+    def may_be_gone(self, request: Any) -> None:
         """Look at once whether *request* has left without having been sent."""
-        here = self._sites.get(site)
-        if here is not None and here.state in _HAS_TURN and here.is_held_by(request):
+        here = self._site_held_by(request)
+        if here is not None and here.state in _HAS_TURN:
             self._look(here)
 
     def close(self) -> None:
@@ -325,9 +300,13 @@ class Throttle:
         for here in list(self._sites.values()):
             self._remove(here, self.delay(here.name))
 
-    def slowest(self, number: int) -> list[tuple[str, Spent]]:
-        """The sites at which requests waited or were under way for longest."""
-        return sorted(self._spent.items(), key=lambda item: -item[1].seconds)[:number]
+    # -- transitions ----------------------------------------------------------------
+
+    def _site_held_by(self, request: Any) -> _Site | None:
+        """The site of *request*, if that has the turn there, or is sent with it."""
+        here = self._sites.get(self.site_of(request))
+        holder = here.holder if here is not None else None
+        return here if holder is not None and holder.request is request else None
 
     def _remove(self, here: _Site, delay: float = 0.0) -> None:
         """Forget a site, and end its turn."""
@@ -336,6 +315,7 @@ class Throttle:
         if here.holder is not None:
             event = Event.OVER if here.state is State.SENT else Event.UNUSED
             self.backend.tell(event, here.name, delay)
+        here.state = State.IDLE
         self._spent.setdefault(here.name, Spent()).seconds += self.clock() - here.began
         if len(self._spent) > self.max_sites:
             self._spent = dict(self.slowest(self.max_sites // 2))
@@ -343,107 +323,86 @@ class Throttle:
     def _leave(self, here: _Site, turn: Deferred[None]) -> None:
         """*turn* is not waited for any more."""
         del here.waiting[turn]
-        if self._sites.get(here.name) is here and here.state in _AT_REST and not here.waiting:
+        if here.state in _AT_REST:
             self._rest(here)
 
-    # -- transitions ----------------------------------------------------------------
-
-    def _after(self, here: _Site, seconds: float, then: Callable[[_Site], None]) -> None:
+    def _enter(
+        self, here: _Site, state: State, seconds: float, then: Callable[[_Site], None]
+    ) -> None:
+        """Be in *state*, and do *then* after so many *seconds*."""
         here.stop_timer()
-        here.timer = self.call_later(seconds, then, here)
+        here.state, here.timer = state, self.call_later(seconds, then, here)
 
-    def _is_free(self, here: _Site) -> bool:
-        """Whether nothing is sent and no delay holds, as far as is known here."""
-        return here.ask_at <= self.clock() and here.name not in self._sent
+    def _is_visited(self, here: _Site) -> bool:
+        return any(site == here.name for site, _ in self.sent.values())
 
     def _rest(self, here: _Site) -> None:
         """No request is to go on now: ask for the next turn when the site is free."""
-        here.stop_timer()
+        now = self.clock()
         if not here.waiting and here.holder is None:
             self._remove(here)
-        elif here.name in self._sent:
-            here.state = State.SENT
-            self._after(here, _SENT_LOOK, self._look_for_lost)
-        elif self._is_free(here):
-            self._ask(here)
+        elif self._is_visited(here):
+            self._enter(here, State.SENT, _SENT_LOOK, self._look_for_lost)
+        elif here.ask_at > now:
+            self._enter(here, State.COOLING, here.ask_at - now, self._rest)
         else:
-            here.state = State.COOLING
-            self._after(here, here.ask_at - self.clock(), self._rest)
+            here.stop_timer()
+            here.state = State.ASKING
+            since = now - self._left_at.get(here.name, -inf)
+            again, here.ask_at = here.ask_at > 0, 0.0
+            answer = partial(self._answered, here)
+            self.backend.ask(here.name, self.delay(here.name), since, again=again, answer=answer)
 
     def _look_for_lost(self, here: _Site) -> None:
         """Whoever asked for a request may have given it up; the downloader may not say so."""
-        for request in list(self._sent.get(here.name, ())):
-            if not self.is_active(request):
-                self.left(here.name, request)
-        if self._sites.get(here.name) is here and here.state is State.SENT:
+        for request, (site, _) in list(self.sent.items()):
+            if site == here.name and not self.is_active(request):
+                self.left(request)
+        if here.state is State.SENT:
             self._rest(here)
 
-    def _ask(self, here: _Site) -> None:
-        here.state = State.ASKING
-        left_at = self._left_at.get(here.name)
-        since = None if left_at is None else self.clock() - left_at
-        again, here.ask_at = here.ask_at > 0, 0.0
-        answer = partial(self._answered, here)
-        self.backend.ask(here.name, self.delay(here.name), since, again=again, answer=answer)
-
-    def _answered(self, here: _Site, seconds: float | None) -> None:
-        """The turn is ours, or we are to ask again after so many *seconds*."""
-        if self._sites.get(here.name) is not here:
-            if seconds is None:
+    def _answered(self, here: _Site, seconds: float) -> None:
+        """We are to ask again after so many *seconds*; 0: the turn is ours."""
+        if here.state is State.IDLE:
+            if not seconds:
                 self.backend.tell(Event.UNUSED, here.name, self.delay(here.name))
-        elif seconds is None:
-            self._hand_out(here, here.waiting)
-        else:
+        elif seconds:
             here.ask_at = self.clock() + seconds
             self._rest(here)
+        else:
+            self._hand_out(here, here.waiting)
 
     def _hand_out(self, here: _Site, waiting: Collection[Deferred[None]]) -> None:
-        """Let the first of *waiting* have the turn, or give it back if there is none."""
+        """Let the first of *waiting* have the turn, or give it back if none may have it now."""
         here.holder = None
-        if not waiting or not self._is_free(here):
+        if not waiting or here.ask_at > self.clock() or self._is_visited(here):
             self.backend.tell(Event.UNUSED, here.name, self.delay(here.name))
             self._rest(here)
             return
-        turn = min(waiting, key=lambda turn: here.waiting[turn].order)
+        turn = min(waiting, key=here.waiting.__getitem__)
         here.holder = here.waiting.pop(turn)
         # Fetches do not ask whether they may go on still.
-        self._go_on(here, State.ADMITTED if here.holder.is_fetch else State.CALLED)
+        self._go_on(here, State.CALLED if here.holder.is_page else State.ADMITTED)
         turn.callback(None)
 
     def _go_on(self, here: _Site, state: State = State.ADMITTED) -> None:
         """The request that has the turn goes on: look whether it is sent."""
-        here.state = state
         here.called_at = self.clock()
-        here.looks = 0
-        self._after(here, 0, self._look)
+        here.pauses = chain(_PAUSES, repeat(_LONGEST_PAUSE))
+        self._enter(here, state, next(here.pauses), self._look)
 
     def _look(self, here: _Site) -> None:
         """Whether the request that has the turn is gone, or late."""
         assert here.holder is not None
+        late = self.clock() - here.called_at
+        heirs = [turn for turn, waiter in here.waiting.items() if waiter.patience <= late]
         if self.is_active(here.holder.request):
-            if heirs := self._heirs(here):
+            if heirs:
                 self._hand_out(here, heirs)
             else:
-                here.looks += 1
-                self._after(here, _pause(here.looks), self._look)
+                self._enter(here, here.state, next(here.pauses), self._look)
         elif self._has_heard or self.hears_all():
             self._hand_out(here, here.waiting)
         else:
-            self.left(here.name, here.holder.request)
-            self._rest(here)
-
-    def _heirs(self, here: _Site) -> Collection[Deferred[None]]:
-        """The requests that may take over the turn of one that was not sent for long."""
-        late = self.clock() - here.called_at
-        if late >= _LATE:
-            return here.waiting
-        if late < _LATE_FOR_COMPONENTS:
-            return ()
-        return [turn for turn, other in here.waiting.items() if other.goes_between]
-
-
-def _pause(looks: int) -> float:
-    """Seconds until the next look, after so many."""
-    if looks < _LOOKS_AT_ONCE:
-        return 0.0
-    return min(_FIRST_PAUSE * 2.0 ** min(looks - _LOOKS_AT_ONCE, 20), _LONGEST_PAUSE)
+            here.state = State.SENT
+            self.left(here.holder.request)

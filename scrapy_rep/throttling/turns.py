@@ -66,16 +66,14 @@ class Turns:
         return self.slow if self.slow_since <= now < self.slow_since + self.slow + KEPT else 0.0
 
     def asked(
-        self, crawl: str, delay: float, since: float | None, now: float, *, is_held: bool
+        self, crawl: str, delay: float, since: float, now: float, *, is_held: bool
     ) -> tuple[float, Turns]:
         """*crawl* asks for a turn: the seconds to wait, and what is known then.
 
         0 seconds: it has the turn. *since* is how many seconds ago its last request left.
         *is_held*: the holder is alive.
         """
-        last = min(self.last, now)
-        if since is not None:
-            last = max(last, now - since)
+        last = max(min(self.last, now), now - since)
         is_held = is_held and self.holder not in ("", crawl)
         if self.holder not in ("", crawl) and not is_held:
             # A crawl that died may have sent its request until now.

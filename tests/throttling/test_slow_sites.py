@@ -196,7 +196,7 @@ def test_requests_in_the_queue_of_the_download_slot_go_back(one: Backing) -> Non
     assert isinstance(given_back, Request)
     assert given_back.meta == {"is_back": True}
     # The throttle waits for those that are left, not for that one.
-    assert set(vars(one.throttle)["_sent"][HOST]) == {requests["free"]}
+    assert set(one.throttle.sent) == {requests["other"], requests["free"]}
     queue.appendleft((requests["page"], Deferred()))
     # Only where it gets slower.
     one.ask(200, after=100, meta={"download_slot": HOST})

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Coroutine
 from contextlib import closing
+from math import inf
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -45,7 +46,7 @@ class Crawl:
         self.now = NOW
         self.turns = SqliteTurns(lambda: path, lambda: self.now)
 
-    def ask(self, after: float = 0.0, since: float | None = None) -> float:
+    def ask(self, after: float = 0.0, since: float = inf) -> float:
         self.now = NOW + after
         return do(self.turns.grant(SITE, DELAY, since))
 

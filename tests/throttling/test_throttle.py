@@ -6,6 +6,7 @@ import gc
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from itertools import pairwise
+from math import inf
 from typing import Any
 
 import pytest
@@ -20,8 +21,11 @@ SITE = "site.example"
 DELAY = 10.0
 
 
+@dataclass(eq=False)
 class Page:
     """A request: an object, and nothing of Scrapy."""
+
+    site: str = SITE
 
 
 @dataclass
@@ -40,6 +44,7 @@ class Downloader:
     def __post_init__(self) -> None:
         self.throttle = Throttle(
             self.backend or MemoryBackend(self.loop.clock, OrderedDict()),
+            site_of=lambda page: page.site,
             clock=self.loop.clock,
             call_later=self.loop.call_later,
             is_active=self.is_active,
@@ -57,27 +62,27 @@ class Downloader:
         self, page: Page | None = None, priority: int = 0, *, site: str = SITE, **kind: bool
     ) -> Page:
         """As the middleware does: a request comes, and goes on when it is its turn."""
-        page = page or Page()
+        page = page or Page(site)
         self.active.add(page)
-        turn = self.throttle.admit(site, page, priority, **kind)
+        turn = self.throttle.admit(page, priority, **kind)
         if turn is None:
             self.went_on.append(page)
             return page
         self.turns[page] = turn
 
         def go_on(_: None) -> None:
-            if kind.get("is_fetch") or self.throttle.has_turn(site, page):
+            if kind.get("is_fetch") or self.throttle.has_turn(page):
                 self.went_on.append(page)
 
         turn.addCallbacks(go_on, lambda failure: failure.trap(CancelledError))
         return page
 
-    def send(self, page: Page, site: str = SITE) -> None:
+    def send(self, page: Page) -> None:
         self.active.add(page)
-        self.throttle.reached(site, page)
+        self.throttle.reached(page)
 
-    def finish(self, page: Page, site: str = SITE) -> None:
-        self.throttle.left(site, page)
+    def finish(self, page: Page) -> None:
+        self.throttle.left(page)
         self.active.discard(page)
 
     def drop(self, page: Page) -> None:
@@ -96,7 +101,7 @@ def downloader() -> Downloader:
 def test_a_site_without_a_delay_is_not_throttled(downloader: Downloader) -> None:
     pages = [downloader.admit(site="other.example") for _ in range(3)]
     assert downloader.went_on == pages
-    assert downloader.throttle.has_turn("other.example", pages[0])
+    assert downloader.throttle.has_turn(pages[0])
     assert not downloader.throttle.is_in_use("other.example")
     assert not downloader.loop.pending
 
@@ -104,14 +109,14 @@ def test_a_site_without_a_delay_is_not_throttled(downloader: Downloader) -> None
 def test_an_idle_site_admits_at_once(downloader: Downloader) -> None:
     page = downloader.admit()
     assert downloader.went_on == [page]
-    assert downloader.throttle.has_turn(SITE, page)
+    assert downloader.throttle.has_turn(page)
 
 
 def test_an_admitted_request_keeps_others_waiting(downloader: Downloader) -> None:
     first, second = downloader.admit(), downloader.admit()
     downloader.loop.advance(25)
     assert downloader.went_on == [first]
-    assert not downloader.throttle.has_turn(SITE, second)
+    assert not downloader.throttle.has_turn(second)
 
 
 def test_a_request_that_has_the_turn_may_ask_again(downloader: Downloader) -> None:
@@ -127,7 +132,7 @@ def test_a_sent_request_keeps_others_waiting(downloader: Downloader, seconds: fl
     downloader.admit()
     downloader.loop.advance(seconds)
     assert downloader.went_on == [first]
-    assert not downloader.throttle.has_turn(SITE, first)
+    assert not downloader.throttle.has_turn(first)
 
 
 def test_the_delay_counts_from_the_end_of_a_download(downloader: Downloader) -> None:
@@ -188,9 +193,9 @@ def test_many_requests_leave_the_delay_between_each_two(downloader: Downloader) 
 
 def test_nobody_has_the_turn_of_a_site_where_nobody_waits(downloader: Downloader) -> None:
     assert downloader.throttle.delay(SITE) == DELAY
-    assert not downloader.throttle.has_turn(SITE, Page())
+    assert not downloader.throttle.has_turn(Page())
     downloader.throttle.set_delay(SITE, 0)
-    assert downloader.throttle.has_turn(SITE, Page())
+    assert downloader.throttle.has_turn(Page())
 
 
 # -- the order ---------------------------------------------------------------------------
@@ -318,12 +323,12 @@ def test_a_request_that_is_dropped_late_is_noticed_soon(downloader: Downloader) 
 
 def test_a_hint_has_it_noticed_at_once(downloader: Downloader) -> None:
     first, second = downloader.admit(), downloader.admit()
-    downloader.throttle.may_be_gone(SITE, first)
+    downloader.throttle.may_be_gone(first)
     downloader.drop(first)
-    downloader.throttle.may_be_gone(SITE, second)
-    downloader.throttle.may_be_gone("other.example", first)
+    downloader.throttle.may_be_gone(second)
+    downloader.throttle.may_be_gone(Page("other.example"))
     assert downloader.went_on == [first]
-    downloader.throttle.may_be_gone(SITE, first)
+    downloader.throttle.may_be_gone(first)
     assert downloader.went_on == [first, second]
 
 
@@ -371,9 +376,9 @@ class Slow(Downloader):
     def admit(
         self, page: Page | None = None, priority: int = 0, *, site: str = SITE, **kind: bool
     ) -> Page:
-        page = page or Page()
+        page = page or Page(site)
         self.active.add(page)
-        turn = self.throttle.admit(site, page, priority, **kind)
+        turn = self.throttle.admit(page, priority, **kind)
         if turn is None:
             self.went_on.append(page)
         else:
@@ -381,7 +386,7 @@ class Slow(Downloader):
         return page
 
     def go_on(self, page: Page) -> bool:
-        goes_on = self.throttle.has_turn(SITE, page)
+        goes_on = self.throttle.has_turn(page)
         if goes_on:
             self.went_on.append(page)
         return goes_on
@@ -499,13 +504,13 @@ def test_any_request_takes_over_a_turn_that_is_not_used_for_long(downloader: Dow
     assert downloader.went_on == [first]
     downloader.loop.advance(0.6)
     assert downloader.went_on == [first, second]
-    assert not downloader.throttle.has_turn(SITE, first)
+    assert not downloader.throttle.has_turn(first)
 
 
 def test_nobody_is_late_while_nobody_waits(downloader: Downloader) -> None:
     page = downloader.admit()
     downloader.loop.advance(100)
-    assert downloader.throttle.has_turn(SITE, page)
+    assert downloader.throttle.has_turn(page)
 
 
 # -- requests that are not held ---------------------------------------------------------
@@ -526,9 +531,9 @@ def test_a_request_that_is_not_held_counts_as_sent(downloader: Downloader) -> No
 def test_an_admitted_request_keeps_its_turn_while_another_is_sent(downloader: Downloader) -> None:
     first, unheld = downloader.admit(), Page()
     downloader.send(unheld)
-    assert downloader.throttle.has_turn(SITE, first)
+    assert downloader.throttle.has_turn(first)
     downloader.finish(unheld)
-    assert downloader.throttle.has_turn(SITE, first)
+    assert downloader.throttle.has_turn(first)
 
 
 def test_of_several_the_last_one_to_leave_counts(downloader: Downloader) -> None:
@@ -560,14 +565,14 @@ def test_one_that_is_sent_while_the_site_cools_makes_it_cool_anew(downloader: Do
 
 
 def test_what_was_under_way_before_a_site_was_throttled_counts(downloader: Downloader) -> None:
-    before, just_left = Page(), Page()
-    downloader.send(just_left, "new.example")
-    downloader.finish(just_left, "new.example")
+    before, just_left = Page("new.example"), Page("new.example")
+    downloader.send(just_left)
+    downloader.finish(just_left)
     downloader.throttle.set_delay("new.example", DELAY)
-    downloader.send(before, "new.example")
+    downloader.send(before)
     page = downloader.admit(site="new.example")
     downloader.loop.advance(DELAY)
-    downloader.finish(before, "new.example")
+    downloader.finish(before)
     downloader.loop.advance(DELAY - 0.001)
     assert downloader.went_on == []
     downloader.loop.advance(0.001)
@@ -669,8 +674,8 @@ def test_what_a_site_costs_counts_from_the_first_request_to_the_last(
 ) -> None:
     downloader.throttle.set_delay("quick.example", 1)
     quick = downloader.admit(site="quick.example")
-    downloader.send(quick, "quick.example")
-    downloader.finish(quick, "quick.example")
+    downloader.send(quick)
+    downloader.finish(quick)
     first, second = downloader.admit(), downloader.admit()
     downloader.loop.advance(3)
     for page in (first, second):
@@ -688,19 +693,19 @@ def test_what_a_site_costs_counts_from_the_first_request_to_the_last(
 
 
 def state_of(downloader: Downloader) -> dict[str, Any]:
-    names = ("_sites", "_sent", "_left_at")
+    names = ("_sites", "sent", "_left_at")
     return {name: vars(downloader.throttle)[name] for name in names}
 
 
 def test_sites_are_forgotten_in_time() -> None:
     downloader = Downloader(max_sites=1000)
     for number in range(200):
-        page = Page()
-        downloader.send(page, f"{number}.example")
-        downloader.finish(page, f"{number}.example")
+        page = Page(f"{number}.example")
+        downloader.send(page)
+        downloader.finish(page)
         downloader.loop.advance(1)
     state = state_of(downloader)
-    assert (state["_sites"], state["_sent"]) == ({}, {})
+    assert (state["_sites"], state["sent"]) == ({}, {})
     # Those of the last minute; no delay is longer.
     assert len(state["_left_at"]) <= 61
 
@@ -708,9 +713,9 @@ def test_sites_are_forgotten_in_time() -> None:
 def test_sites_are_bounded_in_number() -> None:
     downloader = Downloader(max_sites=10)
     for number in range(200):
-        page = Page()
-        downloader.send(page, f"{number}.example")
-        downloader.finish(page, f"{number}.example")
+        page = Page(f"{number}.example")
+        downloader.send(page)
+        downloader.finish(page)
     assert list(state_of(downloader)["_left_at"]) == [f"{n}.example" for n in range(190, 200)]
     for number in range(200):
         downloader.throttle.set_delay(f"{number}.example", DELAY)
@@ -728,9 +733,9 @@ def test_a_site_that_is_visited_all_the_time_is_not_the_oldest() -> None:
     downloader = Downloader(max_sites=2)
     for number in range(5):
         for name in (SITE, f"{number}.example"):
-            page = Page()
-            downloader.send(page, name)
-            downloader.finish(page, name)
+            page = Page(name)
+            downloader.send(page)
+            downloader.finish(page)
         assert SITE in state_of(downloader)["_left_at"]
 
 
@@ -778,9 +783,7 @@ class SlowBackend:
     log: list[tuple[Any, ...]] = field(default_factory=list)
     answers: list[Answer] = field(default_factory=list)
 
-    def ask(
-        self, site: str, delay: float, since: float | None, *, again: bool, answer: Answer
-    ) -> None:
+    def ask(self, site: str, delay: float, since: float, *, again: bool, answer: Answer) -> None:
         self.log.append(("ask", site, delay, since, again))
         self.answers.append(answer)
 
@@ -791,7 +794,7 @@ class SlowBackend:
         raise NotImplementedError
 
 
-ASK = ("ask", SITE, DELAY, None, False)
+ASK = ("ask", SITE, DELAY, inf, False)
 
 
 @pytest.fixture
@@ -802,7 +805,7 @@ def fleet() -> Downloader:
 def test_a_request_goes_on_when_the_turn_is_granted(fleet: Downloader) -> None:
     page = fleet.admit()
     assert (fleet.went_on, fleet.backend.log) == ([], [ASK])
-    fleet.backend.answers.pop()(None)
+    fleet.backend.answers.pop()(0.0)
     assert fleet.went_on == [page]
     fleet.send(page)
     fleet.loop.advance(2)
@@ -819,7 +822,7 @@ def test_the_backend_is_asked_once_for_all_who_wait(fleet: Downloader) -> None:
 def test_the_turn_is_that_of_the_first_when_it_is_granted(fleet: Downloader) -> None:
     fleet.admit()
     urgent = fleet.admit(priority=1)
-    fleet.backend.answers.pop()(None)
+    fleet.backend.answers.pop()(0.0)
     assert fleet.went_on == [urgent]
 
 
@@ -829,8 +832,8 @@ def test_the_backend_is_asked_again_when_it_says_so(fleet: Downloader) -> None:
     fleet.loop.advance(6.999)
     assert not fleet.backend.answers
     fleet.loop.advance(0.001)
-    assert fleet.backend.log == [ASK, ("ask", SITE, DELAY, None, True)]
-    fleet.backend.answers.pop()(None)
+    assert fleet.backend.log == [ASK, ("ask", SITE, DELAY, inf, True)]
+    fleet.backend.answers.pop()(0.0)
     assert fleet.went_on == [page]
     fleet.send(page)
     fleet.finish(page)
@@ -844,7 +847,7 @@ def test_only_who_was_told_to_ask_again_asks_again(fleet: Downloader) -> None:
     page, _ = fleet.admit(), fleet.admit()
     fleet.backend.answers.pop()(7.0)
     fleet.loop.advance(7)
-    fleet.backend.answers.pop()(None)
+    fleet.backend.answers.pop()(0.0)
     fleet.send(page)
     fleet.finish(page)
     assert [asked[-1] for asked in fleet.backend.log if asked[0] == "ask"] == [False, True, False]
@@ -853,7 +856,7 @@ def test_only_who_was_told_to_ask_again_asks_again(fleet: Downloader) -> None:
 def test_a_turn_that_nobody_waits_for_any_more_is_given_back(fleet: Downloader) -> None:
     page = fleet.admit()
     fleet.turns[page].cancel()
-    fleet.backend.answers.pop()(None)
+    fleet.backend.answers.pop()(0.0)
     assert fleet.backend.log == [ASK, (Event.UNUSED, SITE, DELAY)]
     assert not fleet.throttle.is_in_use(SITE)
 
@@ -868,7 +871,7 @@ def test_who_is_told_to_wait_may_leave(fleet: Downloader) -> None:
 
 def test_an_unused_turn_is_that_of_the_next_one(fleet: Downloader) -> None:
     first, second = fleet.admit(), fleet.admit()
-    fleet.backend.answers.pop()(None)
+    fleet.backend.answers.pop()(0.0)
     fleet.drop(first)
     fleet.loop.turn()
     assert fleet.went_on == [first, second]
@@ -877,7 +880,7 @@ def test_an_unused_turn_is_that_of_the_next_one(fleet: Downloader) -> None:
 
 def test_an_unused_turn_is_given_back_where_nobody_waits(fleet: Downloader) -> None:
     page = fleet.admit()
-    fleet.backend.answers.pop()(None)
+    fleet.backend.answers.pop()(0.0)
     fleet.drop(page)
     fleet.loop.turn()
     assert fleet.backend.log == [ASK, (Event.UNUSED, SITE, DELAY)]
@@ -888,29 +891,43 @@ def test_a_turn_that_is_granted_while_something_else_is_sent_is_given_back(
 ) -> None:
     page, unheld = fleet.admit(), Page()
     fleet.send(unheld)
-    fleet.backend.answers.pop()(None)
+    fleet.backend.answers.pop()(0.0)
     assert fleet.went_on == []
     fleet.finish(unheld)
     assert fleet.backend.log[1:3] == [(Event.UNUSED, SITE, DELAY), (Event.SENT, SITE, DELAY)]
     assert fleet.backend.log[3:] == [("ask", SITE, DELAY, 0.0, False)]
-    fleet.backend.answers.pop()(None)
+    fleet.backend.answers.pop()(0.0)
+    assert fleet.went_on == [page]
+
+
+def test_a_turn_that_was_asked_for_before_something_else_was_sent_is_given_back(
+    fleet: Downloader,
+) -> None:
+    page, unheld = fleet.admit(), Page()
+    fleet.send(unheld)
+    fleet.finish(unheld)
+    fleet.backend.answers.pop()(0.0)
+    assert fleet.went_on == []
+    assert fleet.backend.log == [ASK, (Event.SENT, SITE, DELAY), (Event.UNUSED, SITE, DELAY)]
+    fleet.loop.advance(DELAY)
+    fleet.backend.answers.pop()(0.0)
     assert fleet.went_on == [page]
 
 
 def test_what_is_sent_without_a_turn_is_said(fleet: Downloader) -> None:
     for site in (SITE, "other.example"):
-        page = Page()
-        fleet.send(page, site)
-        fleet.finish(page, site)
+        page = Page(site)
+        fleet.send(page)
+        fleet.finish(page)
     assert fleet.backend.log == [(Event.SENT, SITE, DELAY)]
 
 
 def test_a_site_that_asks_for_nothing_any_more_gives_the_turn_back(fleet: Downloader) -> None:
     page = fleet.admit()
-    fleet.backend.answers.pop()(None)
+    fleet.backend.answers.pop()(0.0)
     fleet.throttle.set_delay(SITE, 0)
     assert fleet.backend.log == [ASK, (Event.UNUSED, SITE, DELAY)]
-    assert fleet.throttle.has_turn(SITE, page)
+    assert fleet.throttle.has_turn(page)
 
 
 def test_a_turn_that_is_granted_after_that_is_given_back(fleet: Downloader) -> None:
@@ -918,7 +935,7 @@ def test_a_turn_that_is_granted_after_that_is_given_back(fleet: Downloader) -> N
     fleet.throttle.set_delay(SITE, 0)
     assert fleet.went_on == [page]
     fleet.throttle.set_delay(SITE, 3.0)
-    fleet.backend.answers.pop()(None)
+    fleet.backend.answers.pop()(0.0)
     assert fleet.backend.log == [ASK, (Event.UNUSED, SITE, 3.0)]
 
 
@@ -932,7 +949,7 @@ def test_who_is_told_to_wait_after_that_has_nothing_to_give_back(fleet: Download
 
 def test_a_sent_request_ends_its_turn_when_the_site_asks_for_nothing(fleet: Downloader) -> None:
     page = fleet.admit()
-    fleet.backend.answers.pop()(None)
+    fleet.backend.answers.pop()(0.0)
     fleet.send(page)
     fleet.throttle.set_delay(SITE, 0)
     assert fleet.backend.log == [ASK, (Event.OVER, SITE, DELAY)]
@@ -941,7 +958,7 @@ def test_a_sent_request_ends_its_turn_when_the_site_asks_for_nothing(fleet: Down
 def test_a_turn_whose_request_may_have_been_sent_has_ended() -> None:
     fleet = Downloader(backend=SlowBackend(), hears_all=False)
     page = fleet.admit()
-    fleet.backend.answers.pop()(None)
+    fleet.backend.answers.pop()(0.0)
     fleet.drop(page)
     fleet.loop.turn()
     assert fleet.backend.log == [ASK, (Event.OVER, SITE, DELAY)]

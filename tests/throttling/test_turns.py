@@ -8,6 +8,7 @@ import sys
 from collections import OrderedDict
 from dataclasses import replace
 from itertools import pairwise
+from math import inf
 from typing import Any
 
 import pytest
@@ -28,23 +29,23 @@ HELD = Turns(last=NOW - 4, before=NOW - 20, holder="other")
 @pytest.mark.parametrize(
     ("turns", "since", "is_held", "wait"),
     [
-        pytest.param(Turns(), None, True, 0.0, id="nothing is known"),
+        pytest.param(Turns(), inf, True, 0.0, id="nothing is known"),
         pytest.param(Turns(), 3.0, True, 7.0, id="only this crawl knows when it was there"),
-        pytest.param(FREE, None, True, 6.0, id="another one was there"),
+        pytest.param(FREE, inf, True, 6.0, id="another one was there"),
         pytest.param(FREE, 3.0, True, 7.0, id="this one was there later"),
         pytest.param(FREE, 8.0, True, 6.0, id="this one was there earlier"),
-        pytest.param(replace(FREE, last=NOW - 10), None, True, 0.0, id="the delay is over"),
-        pytest.param(replace(FREE, last=NOW - 10 + 1e-9), None, True, 0.0, id="but for rounding"),
-        pytest.param(replace(FREE, last=NOW + 99), None, True, 10.0, id="from before a restart"),
-        pytest.param(HELD, None, True, LOOK_AGAIN, id="another one has the turn"),
-        pytest.param(HELD, None, False, 10.0, id="and is dead"),
-        pytest.param(replace(HELD, holder="me"), None, True, 6.0, id="this one lost its turn"),
-        pytest.param(replace(FREE, slow=30.0, slow_since=NOW - 5), None, True, 26.0, id="slow"),
-        pytest.param(replace(FREE, slow=30.0, slow_since=NOW - 91), None, True, 6.0, id="long ago"),
-        pytest.param(replace(FREE, slow=30.0, slow_since=NOW + 5), None, True, 6.0, id="to come"),
+        pytest.param(replace(FREE, last=NOW - 10), inf, True, 0.0, id="the delay is over"),
+        pytest.param(replace(FREE, last=NOW - 10 + 1e-9), inf, True, 0.0, id="but for rounding"),
+        pytest.param(replace(FREE, last=NOW + 99), inf, True, 10.0, id="from before a restart"),
+        pytest.param(HELD, inf, True, LOOK_AGAIN, id="another one has the turn"),
+        pytest.param(HELD, inf, False, 10.0, id="and is dead"),
+        pytest.param(replace(HELD, holder="me"), inf, True, 6.0, id="this one lost its turn"),
+        pytest.param(replace(FREE, slow=30.0, slow_since=NOW - 5), inf, True, 26.0, id="slow"),
+        pytest.param(replace(FREE, slow=30.0, slow_since=NOW - 91), inf, True, 6.0, id="long ago"),
+        pytest.param(replace(FREE, slow=30.0, slow_since=NOW + 5), inf, True, 6.0, id="to come"),
     ],
 )
-def test_the_wait_for_a_turn(turns: Turns, since: float | None, is_held: bool, wait: float) -> None:
+def test_the_wait_for_a_turn(turns: Turns, since: float, is_held: bool, wait: float) -> None:
     found, asked = turns.asked("me", DELAY, since, NOW, is_held=is_held)
     assert found == pytest.approx(wait)
     assert (asked.holder == "me") is (wait == 0)
@@ -52,7 +53,7 @@ def test_the_wait_for_a_turn(turns: Turns, since: float | None, is_held: bool, w
 
 
 def test_a_short_delay_is_asked_about_as_often() -> None:
-    wait, _ = HELD.asked("me", 0.3, None, NOW, is_held=True)
+    wait, _ = HELD.asked("me", 0.3, inf, NOW, is_held=True)
     assert wait == pytest.approx(0.3)
 
 
@@ -60,25 +61,25 @@ def test_crawls_that_wait_are_told_times_in_their_order() -> None:
     turns = FREE
     waits = {}
     for crawl in ("a", "b", "c", "b"):
-        waits[crawl], turns = turns.asked(crawl, DELAY, None, NOW, is_held=True)
+        waits[crawl], turns = turns.asked(crawl, DELAY, inf, NOW, is_held=True)
     assert list(waits.values()) == pytest.approx([6, 6 + STEP, 6 + 2 * STEP])
 
 
 def test_a_crawl_that_does_not_come_loses_its_place() -> None:
-    _, turns = FREE.asked("dead", DELAY, None, NOW, is_held=True)
-    _, turns = turns.asked("me", DELAY, None, NOW, is_held=True)
+    _, turns = FREE.asked("dead", DELAY, inf, NOW, is_held=True)
+    _, turns = turns.asked("me", DELAY, inf, NOW, is_held=True)
     # Late, it is waited for only so long.
-    wait, turns = turns.asked("me", DELAY, None, NOW + 6, is_held=True)
+    wait, turns = turns.asked("me", DELAY, inf, NOW + 6, is_held=True)
     assert wait == pytest.approx(STEP)
-    wait, granted = turns.asked("me", DELAY, None, NOW + 6 + STEP, is_held=True)
+    wait, granted = turns.asked("me", DELAY, inf, NOW + 6 + STEP, is_held=True)
     assert (wait, list(granted.waiting)) == (0.0, ["dead"])
-    wait, granted = turns.asked("me", DELAY, None, NOW + 6 + LATE, is_held=True)
+    wait, granted = turns.asked("me", DELAY, inf, NOW + 6 + LATE, is_held=True)
     assert (wait, list(granted.waiting)) == (0.0, [])
 
 
 def test_those_who_waited_before_a_restart_are_forgotten() -> None:
     turns = replace(FREE, waiting={"old": NOW + 10**6})
-    _, turns = turns.asked("me", DELAY, None, NOW, is_held=True)
+    _, turns = turns.asked("me", DELAY, inf, NOW, is_held=True)
     assert list(turns.waiting) == ["me"]
 
 
@@ -125,6 +126,7 @@ class Crawls:
     def throttle(self) -> Throttle:
         throttle = Throttle(
             MemoryBackend(self.loop.clock, self.sites),
+            site_of=lambda _: SITE,
             clock=self.loop.clock,
             call_later=self.loop.call_later,
             is_active=lambda _: True,
@@ -142,12 +144,12 @@ class Crawls:
         throttle, page = self.throttles[crawl], Page()
 
         def go_on(_: Any) -> None:
-            assert throttle.has_turn(SITE, page)
+            assert throttle.has_turn(page)
             self.sent.append((self.loop.now, crawl))
-            throttle.reached(SITE, page)
-            self.loop.call_later(self.seconds, throttle.left, SITE, page)
+            throttle.reached(page)
+            self.loop.call_later(self.seconds, throttle.left, page)
 
-        turn = throttle.admit(SITE, page, 0)
+        turn = throttle.admit(page, 0)
         if turn is None:
             go_on(None)
         else:
