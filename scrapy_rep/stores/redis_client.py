@@ -35,13 +35,13 @@ local function now()
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 """
-#: The Lua that reads a value: '' for none, false for one that is of another type or
+#: The Lua that reads a value: false for none, '' for one that is of another type or
 #: too long. So no script fails by what somebody has put there, or is slow by it.
 TEXT = """
 local function text(key, limit)
   local size = redis.pcall('STRLEN', key)
-  if type(size) ~= 'number' or size > limit then return false end
-  return redis.call('GET', key) or ''
+  if type(size) ~= 'number' or size > limit then return '' end
+  return redis.call('GET', key)
 end
 """
 
