@@ -246,9 +246,11 @@ def not_a_store(path: Path) -> str:
 def is_store(path: Path) -> bool:
     """Whether the file at *path* is a store, by its first bytes was one, or can become one.
 
-    It can where there is no file, or an empty one. *path* is not a symbolic link. Raises
-    :exc:`OSError` for a file that cannot be read.
+    It can where there is no file, or an empty one. Raises :exc:`OSError` for a file that cannot
+    be read.
     """
+    # A link may lead to a store, or to the place of a new one.
+    path = Path(os.path.realpath(path))
     identity = _identity(path)
     # Not opened if this process uses it: to close it would end the locks of SQLite.
     in_use = [file._sound for file in _FILES if file._db]  # noqa: SLF001
@@ -262,7 +264,7 @@ def is_store(path: Path) -> bool:
     if is_ours or not head:
         return True
     # Where a process was killed before SQLite wrote the log back, the ID is there alone.
-    uri = f"{path.absolute().as_uri()}?mode=ro"
+    uri = f"{path.as_uri()}?mode=ro"
     try:
         with closing(sqlite3.connect(uri, timeout=BUSY_TIMEOUT, uri=True)) as db:
             return _is_ours_or_empty(db)
