@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import io
 import json
+import logging
+import secrets
 import zlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from abc import abstractmethod
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from dataclasses import dataclass, fields
 from operator import attrgetter
 from typing import Any, Protocol, TypeVar
@@ -20,12 +23,17 @@ from scrapy_rep.rep.caching.cache_entry import CacheEntry, Outage, StoredRespons
 from scrapy_rep.rep.parsing.urls import InvalidURL, Origin
 from scrapy_rep.rep.text import MAX_PRINTED, printable
 
+logger = logging.getLogger(__name__)
+
 _T = TypeVar("_T")
 
 #: Bytes of all bodies of one origin together; entries with more are not kept.
 MAX_BODIES = 16 * 1024 * 1024
 #: Seconds that a lease lasts at most, whoever asks for how much.
 MAX_LEASE = 3600.0
+#: Seconds that a lease may have been taken in the future: one processor's clock to
+#: another's, and a clock that is put right gently.
+LEASE_CLOCK_SLACK = 5.0
 #: Seconds without news of an origin after which it is forgotten. A policy in use
 #: has news each time it is renewed, an outage with each attempt; the 30 days of
 #: grace of an outage fit in twice.
@@ -37,9 +45,6 @@ _MAX_HEAD = 512 * 1024
 # The last second of the year 9999; later ones have no date.
 _MAX_TIME = 253_402_300_799.0
 _MAX_COUNT = 1_000_000
-#: Seconds that a lease may have been taken in the future: one processor's clock to
-#: another's, and a clock that is put right gently.
-LEASE_CLOCK_SLACK = 5.0
 # Speed is worth more than the few bytes that higher levels save.
 _LEVEL = 1
 # Seconds between two looks at whether a lease has ended: the first, and the longest.
@@ -112,8 +117,8 @@ class CrawlStore(Protocol):
     async def write(self, entry: CacheEntry, lease: Lease | None = None) -> None:
         """Keep *entry*, and in the same step end *lease*.
 
-        Whoever does not hold a lease (any more) does not end that of another,
-        and does not replace a newer entry. Entries that are too large are not kept.
+        Whoever does not hold a lease (any more) does not end that of another, and does not
+        replace a newer entry. In place of an entry that is too large, none is kept.
         """
 
     async def release(self, lease: Lease) -> None:
@@ -153,6 +158,87 @@ class Store(CrawlStore, Protocol):
 
     def origins(self) -> AsyncIterator[Origin]:
         """Those of which something is known, in no order."""
+
+
+class ValueStore(Store):
+    """A store that keeps entries as bytes: a subclass says where, by the methods with "_".
+
+    *clock* gives seconds since the epoch. *place* and *advice* are for the log: where a value
+    is that cannot be read, and what to do about it.
+    """
+
+    def __init__(self, clock: Callable[[], float], place: str = "", advice: str = "") -> None:
+        self._clock = clock
+        self._place = place
+        self._advice = advice
+        self._mentioned_unreadable = False
+
+    async def read(self, origin: Origin) -> CacheEntry | None:  # noqa: D102
+        return self._entry(origin, await self._get(origin))
+
+    async def claim(self, origin: Origin, seconds: float) -> Claim:  # noqa: D102
+        lease = Lease(origin, self._token(), self._clock() + min(seconds, MAX_LEASE))
+        value, granted = await self._take(lease)
+        return Claim(self._entry(origin, value), lease if granted else None)
+
+    async def write(self, entry: CacheEntry, lease: Lease | None = None) -> None:  # noqa: D102
+        try:
+            value = await self._encode(entry)
+        except ValueError:
+            await self.delete(entry.origin)
+            if lease is not None:
+                await self.release(lease)
+        else:
+            await self._put(entry, value, lease)
+
+    async def origins(self) -> AsyncIterator[Origin]:  # noqa: D102
+        for origin in map(origin_of, await self._keys()):
+            if origin is not None:
+                yield origin
+
+    @abstractmethod
+    async def _get(self, origin: Origin) -> object:
+        """The value of *origin*, or ``None``."""
+
+    @abstractmethod
+    async def _take(self, lease: Lease) -> tuple[object, bool]:
+        """In one step: the value, and whether *lease* is granted, as nobody else has one."""
+
+    @abstractmethod
+    async def _put(self, entry: CacheEntry, value: bytes, lease: Lease | None) -> None:
+        """As :meth:`write`, with the *value* of *entry*."""
+
+    @abstractmethod
+    async def _keys(self) -> Iterable[str]:
+        """All keys that have a value."""
+
+    def _token(self) -> str:
+        return secrets.token_hex(8)
+
+    async def _encode(self, entry: CacheEntry) -> bytes:
+        return encode(entry)
+
+    def _decode(self, origin: Origin, value: Any) -> CacheEntry:
+        return decode(origin, value)
+
+    def _discard(self, origin: Origin, value: object) -> None:
+        """Called with a *value* that cannot be read."""
+
+    def _entry(self, origin: Origin, value: object) -> CacheEntry | None:
+        if value is None:
+            return None
+        try:
+            return self._decode(origin, value)
+        except UnreadableValue as error:
+            if not self._mentioned_unreadable:
+                self._mentioned_unreadable = True
+                logger.warning(
+                    "Cannot read the entry of %s in %s (%s). It is fetched again;"
+                    " others like it are, too, without a warning. %s",
+                    *(printable(str(origin)), self._place, error, self._advice),
+                )
+            self._discard(origin, value)
+        return None
 
 
 def key_of(origin: Origin) -> str:
@@ -195,19 +281,16 @@ def encode(entry: CacheEntry) -> bytes:
     Raises :exc:`ValueError` for an entry that is too large to be kept.
     """
     stored, outage = entry.stored, entry.outage
-    head: list[Any] = [key_of(entry.origin), None, None]
-    bodies = b""
-    if stored is not None:
-        head[1] = [*_fields(stored.result), stored.fetched_at, stored.confirmed_at]
-        bodies = stored.result.body
-    if outage is not None:
-        head[2] = [*_fields(outage.result), outage.since, outage.last_at, outage.attempts]
-        bodies += outage.result.body
-    if entry.earlier:
-        head.append([len(each) for each in entry.earlier])
-        bodies += b"".join(entry.earlier)
+    head = [
+        key_of(entry.origin),
+        stored and [*_fields(stored.result), stored.fetched_at, stored.confirmed_at],
+        outage and [*_fields(outage.result), outage.since, outage.last_at, outage.attempts],
+        # Most entries have no earlier copies.
+        *([[len(each) for each in entry.earlier]] if entry.earlier else []),
+    ]
     text = json.dumps(head, separators=(",", ":"), allow_nan=False, default=_as_json)
     line = text.encode("ascii")
+    bodies = b"".join([*(known.result.body for known in (stored, outage) if known), *entry.earlier])
     if len(line) > _MAX_HEAD or len(bodies) > MAX_BODIES:
         raise ValueError(f"too large to be kept: {len(line)} + {len(bodies)} bytes")
     return _MAGIC + zlib.compress(b"%b\n%b" % (line, bodies), _LEVEL)
@@ -230,20 +313,19 @@ def decode(origin: Origin, value: object) -> CacheEntry:
     Raises :exc:`UnreadableValue`, and nothing else, for anything else.
     """
     try:
-        line, newline, bodies = _decompressed(value).partition(b"\n")
+        line, newline, content = _decompressed(value).partition(b"\n")
         _check(bool(newline) and len(line) <= _MAX_HEAD, "no head")
         about, stored, outage, *more = json.loads(line)
         _check(about == key_of(origin), "about another origin")
         _check(stored is not None or outage is not None, "no entry")
-        rest = io.BytesIO(bodies)
-        known = (
-            None if stored is None else _copy(stored, rest),
-            None if outage is None else _outage(outage, rest),
+        bodies = io.BytesIO(content)
+        entry = CacheEntry(
+            origin,
+            None if stored is None else _stored(stored, bodies),
+            None if outage is None else _outage(outage, bodies),
+            tuple([_body(size, bodies) for size in (more[0] if more else ())]),
         )
-        # Most entries have no earlier copies.
-        earlier = tuple([_body(size, rest) for size in (more[0] if more else ())])
-        entry = CacheEntry(origin, *known, earlier)
-        _check(not rest.read(1), "more than the bodies")
+        _check(not bodies.read(1), "more than the bodies")
         return entry
     except UnreadableValue:
         raise
@@ -269,7 +351,7 @@ def _decompressed(value: object) -> bytes:
     return content
 
 
-def _copy(fields: list[Any], bodies: io.BytesIO) -> StoredResponse:
+def _stored(fields: list[Any], bodies: io.BytesIO) -> StoredResponse:
     *result, fetched_at, confirmed_at = fields
     return StoredResponse(_result(result, bodies), _time(fetched_at), _time(confirmed_at))
 
@@ -282,13 +364,15 @@ def _outage(fields: list[Any], bodies: io.BytesIO) -> Outage:
 
 def _result(fields: list[Any], bodies: io.BytesIO) -> FetchResult:
     url, status, size, redirects, failure, detail, headers, cut, via, user_agent = fields
+    # Whoever wrote it here: it is printed.
+    is_safe = _is(detail, str).isprintable() and len(detail) <= MAX_PRINTED
     return FetchResult(
         _is(url, str),
         None if status is None else _count(status),
         _body(size, bodies),
         _count(redirects),
         None if failure is None else Failure[_is(failure, str)],
-        _detail(_is(detail, str)),
+        detail if is_safe else printable(detail),
         _headers(headers),
         _is(cut, bool),
         tuple([_headers(each) for each in via]),
@@ -304,11 +388,6 @@ def _body(size: object, bodies: io.BytesIO) -> bytes:
 
 def _headers(fields: list[Any]) -> Headers:
     return tuple([(_is(name, str), _is(content, str)) for name, content in fields])
-
-
-def _detail(text: str) -> str:
-    """Text that the fetcher had made safe to print; who knows who has written it."""
-    return text if text.isprintable() and len(text) <= MAX_PRINTED else printable(text)
 
 
 def _is(value: object, kind: type[_T]) -> _T:

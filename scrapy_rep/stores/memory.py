@@ -7,65 +7,28 @@ Kept as the bytes that other stores keep, too: a fifth of what the objects take.
 
 from __future__ import annotations
 
-import secrets
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 
 from scrapy_rep.rep.caching.cache_entry import CacheEntry
 from scrapy_rep.rep.parsing.urls import Origin
 
-from .base import (
-    MAX_LEASE,
-    Claim,
-    Lease,
-    Store,
-    decode,
-    encode,
-    lease_holds,
-    time_of,
-)
+from .base import Lease, ValueStore, decode, key_of, lease_holds, time_of
 
 
-class MemoryStore(Store):
-    """CacheEntry of at most *max_origins* origins; those not used for longest go first.
+class MemoryStore(ValueStore):
+    """Cache entries of at most *max_origins* origins; those not used for longest go first.
 
     *clock* gives seconds since the epoch. Raises nothing.
     """
 
     def __init__(self, max_origins: int, clock: Callable[[], float] = time.time) -> None:
+        super().__init__(clock)
         self._max_origins = max_origins
-        self._clock = clock
         self._values: OrderedDict[Origin, bytes] = OrderedDict()
         #: Each lease, and when it was taken.
         self._leases: dict[Origin, tuple[Lease, float]] = {}
-
-    async def read(self, origin: Origin) -> CacheEntry | None:
-        return self._get(origin)
-
-    async def claim(self, origin: Origin, seconds: float) -> Claim:
-        entry = self._get(origin)
-        if self._leased(origin):
-            return Claim(entry, None)
-        now = self._clock()
-        lease = Lease(origin, secrets.token_hex(8), now + min(seconds, MAX_LEASE))
-        self._leases[origin] = lease, now
-        return Claim(entry, lease)
-
-    async def write(self, entry: CacheEntry, lease: Lease | None = None) -> None:
-        held = lease is not None and self._end(lease)
-        known = self._get(entry.origin)
-        if not held and known and time_of(entry) < time_of(known) <= self._clock():
-            return
-        try:
-            value = encode(entry)
-        except ValueError:
-            self._values.pop(entry.origin, None)
-            return
-        self._values[entry.origin] = value
-        self._values.move_to_end(entry.origin)
-        while len(self._values) > self._max_origins:
-            self._values.popitem(last=False)
 
     async def release(self, lease: Lease) -> None:
         self._end(lease)
@@ -81,29 +44,40 @@ class MemoryStore(Store):
         self._values.clear()
         return forgotten
 
-    async def origins(self) -> AsyncIterator[Origin]:
-        for origin in list(self._values):
-            yield origin
-
     async def close(self) -> None:
         """Nothing: what is kept goes with the object."""
 
-    def _get(self, origin: Origin) -> CacheEntry | None:
-        value = self._values.get(origin)
-        if value is None:
-            return None
-        self._values.move_to_end(origin)
-        return decode(origin, value)
+    async def _get(self, origin: Origin) -> bytes | None:
+        if origin in self._values:
+            self._values.move_to_end(origin)
+        return self._values.get(origin)
+
+    async def _take(self, lease: Lease) -> tuple[bytes | None, bool]:
+        granted = not self._leased(lease.origin)
+        if granted:
+            self._leases[lease.origin] = lease, self._clock()
+        return await self._get(lease.origin), granted
+
+    async def _put(self, entry: CacheEntry, value: bytes, lease: Lease | None) -> None:
+        held = lease is not None and self._end(lease)
+        known = self._values.get(entry.origin)
+        seen = time_of(decode(entry.origin, known)) if known else 0.0
+        if not held and time_of(entry) < seen <= self._clock():
+            return
+        self._values[entry.origin] = value
+        self._values.move_to_end(entry.origin)
+        while len(self._values) > self._max_origins:
+            self._values.popitem(last=False)
+
+    async def _keys(self) -> list[str]:
+        return list(map(key_of, self._values))
 
     def _leased(self, origin: Origin) -> bool:
-        if origin not in self._leases:
-            return False
-        lease, taken = self._leases[origin]
-        return lease_holds(taken, lease.until, self._clock())
+        lease, taken = self._leases.get(origin, (None, 0.0))
+        return lease is not None and lease_holds(taken, lease.until, self._clock())
 
     def _end(self, lease: Lease) -> bool:
-        held, _ = self._leases.get(lease.origin, (None, 0.0))
-        if held != lease:
-            return False
-        del self._leases[lease.origin]
-        return True
+        held = self._leases.get(lease.origin, (None, 0.0))[0] == lease
+        if held:
+            del self._leases[lease.origin]
+        return held

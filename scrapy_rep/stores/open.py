@@ -5,7 +5,6 @@ A store's module is imported when the store is opened, not before.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING
 from scrapy_rep.exceptions import ConfigurationError
 
 from .base import CrawlStore, Store
+from .circuit_breaker import RETRY_AFTER, CircuitBreaker
 
 if TYPE_CHECKING:
     from scrapy import Spider
@@ -74,13 +74,9 @@ def parse_spec(value: object) -> StoreSpec:
     >>> parse_spec("sqlite:////var/lib/crawl/robots.sqlite").path.as_posix()
     '/var/lib/crawl/robots.sqlite'
     """
-    if value == "memory":
-        return StoreSpec(in_memory=True)
-    if value == "sqlite":
-        return StoreSpec(in_memory=False)
-    if not isinstance(value, str):
-        raise ValueError(_ACCEPTED)
-    if value.startswith(("redis", "unix://")):
+    if value in ("memory", "sqlite"):
+        return StoreSpec(in_memory=value == "memory")
+    if isinstance(value, str) and value.startswith(("redis", "unix://")):
         try:
             from .redis_url import parse_url
 
@@ -89,11 +85,11 @@ def parse_spec(value: object) -> StoreSpec:
             raise ValueError("the package redis is missing: pip install redis") from None
         except ValueError as error:
             raise ValueError(f"{error}; {_ACCEPTED}") from None
-    if not value.startswith(_SQLITE_URL):
+    if not isinstance(value, str) or not value.startswith(_SQLITE_URL):
         raise ValueError(_ACCEPTED)
     path = value[len(_SQLITE_URL) :]
     # SQLite's own name for a database in memory is not a file, either.
-    if not path or path.endswith(("/", "\\")) or path == ":memory:" or "\0" in path:
+    if path.endswith(("/", "\\")) or path in ("", ":memory:") or "\0" in path:
         raise ValueError(f"is not the path of a file; {_ACCEPTED}")
     return StoreSpec(in_memory=False, path=Path(path))
 
@@ -139,8 +135,6 @@ def open_store_with_breaker(
     if spec.in_memory:
         return open_store(spec, max_origins, clock)
     _check_file(spec)
-    from .circuit_breaker import RETRY_AFTER, CircuitBreaker
-
     # What is in Redis sees to its connection by itself.
     retry_after = RETRY_AFTER if spec.redis is None else 0.0
     return CircuitBreaker(lambda: open_store(spec, max_origins, clock), clock, spider, retry_after)
@@ -152,8 +146,7 @@ def _check_file(spec: StoreSpec) -> None:
 
     try:
         path = spec.file()
-        # A link may lead to a store, or to the place of a new one.
-        if path is None or is_store(Path(os.path.realpath(path))):
+        if path is None or is_store(path):
             return
     except Exception:
         # It goes wrong again when the store is opened, and is reported then.

@@ -24,36 +24,28 @@ turn it is. A worker translates them as far as its clock is off.
 
 from __future__ import annotations
 
-import logging
 import re
-import secrets
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from scrapy_rep.rep.caching.cache_entry import CacheEntry
 from scrapy_rep.rep.parsing.urls import Origin
-from scrapy_rep.rep.text import printable
 
 from .base import (
     KEPT_FOR,
     LEASE_CLOCK_SLACK,
-    MAX_LEASE,
-    Claim,
     Lease,
-    Store,
     UnreadableValue,
+    ValueStore,
     decode,
     encode,
     key_of,
-    origin_of,
     time_of,
 )
 from .redis_client import SERVER_TIME, TEXT, RedisClient, milliseconds
 from .redis_url import RedisUrl
-
-logger = logging.getLogger(__name__)
 
 #: Bytes of a value; entries that take more are not kept. Everybody waits while
 #: Redis hands out a large one.
@@ -101,15 +93,18 @@ return {time}
 """
 # Entries from the future are from before the clock was set back. Where there is no
 # room for new ones, the lease ends all the same.
-_WRITE = """
-local time, seen = now(), tonumber(ARGV[2])
+_WRITE = f"""
+local time = now()
+local function seen(value)
+  return type(value) == 'string' and tonumber(string.match(value, '^(%d+) '))
+end
 local held = holder(KEYS[2], time) == ARGV[1]
-local head = redis.pcall('GETRANGE', KEYS[1], 0, 30)
-local known = type(head) == 'string' and tonumber(string.match(head, '^(%d+) '))
-local done = {time}
-if held or not known or known <= seen or known > time then
-  done = redis.pcall('SET', KEYS[1], ARGV[3], 'PX', ARGV[4])
-  done = done.err and done or {time}
+local known, new = seen(redis.pcall('GETRANGE', KEYS[1], 0, 30)), seen(ARGV[2])
+local done = {{time}}
+if held or not known or known <= new or known > time then
+  local left = math.max(new + {KEPT_FOR * 1000:.0f} - time, 1000)
+  done = redis.pcall('SET', KEYS[1], ARGV[2], 'PX', string.format('%.0f', left))
+  done = done.err and done or {{time}}
 end
 if held then redis.call('DEL', KEYS[2]) end
 return done
@@ -122,7 +117,7 @@ return {time}
 _HELD = "local time = now() return {time, holder(KEYS[1], time) and 1 or 0}"
 
 
-class RedisStore(Store):
+class RedisStore(ValueStore):
     """Cache entries and leases in the Redis of *url*.
 
     *clock* gives seconds since the epoch. *server_time* is Lua for the time by which leases
@@ -138,47 +133,15 @@ class RedisStore(Store):
         server_time: str = SERVER_TIME,
         lease_kept_for: float = LEASE_KEPT_FOR,
     ) -> None:
+        advice = "Check whether another program or another version of scrapy-rep uses this prefix."
+        super().__init__(clock, f"Redis, prefix {url.prefix}", advice)
         self._prefix = url.prefix
-        self._clock = clock
         kept = f"local kept = {milliseconds(lease_kept_for)}\n"
         self._lua = server_time + TEXT + kept + _LEASES
         self._lease_kept_for = lease_kept_for
         self._client = RedisClient(url, self._greet, clock)
         #: The leases that this process holds, by token.
         self._leases: dict[str, Lease] = {}
-        self._mentioned_unreadable = False
-
-    async def read(self, origin: Origin) -> CacheEntry | None:
-        (value,) = await self._script(_READ, [self._key("entry", origin)])
-        return self._decoded(origin, value)
-
-    async def claim(self, origin: Origin, seconds: float) -> Claim:
-        until = self._clock() + min(seconds, MAX_LEASE)
-        lease = Lease(origin, secrets.token_hex(8), until)
-        keys = [self._key("entry", origin), self._key("lease", origin)]
-        value, granted = await self._script(_CLAIM, keys, lease.token, self._left(lease))
-        if granted:
-            self._leases[lease.token] = lease
-        return Claim(self._decoded(origin, value), lease if granted else None)
-
-    async def write(self, entry: CacheEntry, lease: Lease | None = None) -> None:
-        # Or it is not known yet how far our clock is off.
-        await self._client.ready()
-        ahead = self._ahead
-        seen = time_of(entry) + ahead
-        try:
-            value = b"%d %b" % (milliseconds(seen), encode(_shifted(entry, ahead)))
-        except ValueError:
-            value = b""
-        if not value or len(value) > MAX_VALUE:
-            if lease is not None:
-                await self.release(lease)
-            return
-        token, held = ("", entry.origin) if lease is None else (lease.token, lease.origin)
-        self._leases.pop(token, None)
-        left = max(seen + KEPT_FOR - (self._clock() + ahead), 1.0)
-        keys = [self._key("entry", entry.origin), self._key("lease", held)]
-        await self._script(_WRITE, keys, token, milliseconds(seen), value, milliseconds(left))
 
     async def release(self, lease: Lease) -> None:
         self._leases.pop(lease.token, None)
@@ -192,19 +155,48 @@ class RedisStore(Store):
         return await self._unlink([self._key("entry", origin)]) > 0
 
     async def clear(self) -> int:
-        keys = await self._keys()
+        keys = await self._scan()
         pages = range(0, len(keys), _PAGE)
         return sum([await self._unlink(keys[start : start + _PAGE]) for start in pages])
 
-    async def origins(self) -> AsyncIterator[Origin]:
-        start = len(self._prefix + "entry:{")
-        for key in await self._keys():
-            origin = origin_of(key.decode("ascii", "replace")[start:-1])
-            if origin is not None:
-                yield origin
-
     async def close(self) -> None:
         await self._client.close()
+
+    async def _get(self, origin: Origin) -> bytes | None:
+        (value,) = await self._script(_READ, [self._key("entry", origin)])
+        return value  # type: ignore[no-any-return]
+
+    async def _take(self, lease: Lease) -> tuple[bytes | None, bool]:
+        keys = [self._key(kind, lease.origin) for kind in ("entry", "lease")]
+        value, granted = await self._script(_CLAIM, keys, lease.token, self._left(lease))
+        if granted:
+            self._leases[lease.token] = lease
+        return value, bool(granted)
+
+    async def _put(self, entry: CacheEntry, value: bytes, lease: Lease | None) -> None:
+        token = lease.token if lease else ""
+        self._leases.pop(token, None)
+        keys = [self._key(kind, entry.origin) for kind in ("entry", "lease")]
+        await self._script(_WRITE, keys, token, value)
+
+    async def _keys(self) -> list[str]:
+        start = len(self._prefix + "entry:{")
+        return [key.decode("ascii", "replace")[start:-1] for key in await self._scan()]
+
+    async def _encode(self, entry: CacheEntry) -> bytes:
+        # Or it is not known yet how far our clock is off.
+        await self._client.ready()
+        entry = _shifted(entry, self._ahead)
+        value = b"%d %b" % (milliseconds(time_of(entry)), encode(entry))
+        if len(value) > MAX_VALUE:
+            raise ValueError("too large for Redis")
+        return value
+
+    def _decode(self, origin: Origin, value: bytes) -> CacheEntry:
+        seen, _, encoded = value.partition(b" ")
+        if not seen.isdigit():
+            raise UnreadableValue("of another type, too large, or not of this version")
+        return _shifted(decode(origin, encoded), -self._ahead)
 
     # -- one operation ------------------------------------------------------------
 
@@ -236,7 +228,7 @@ class RedisStore(Store):
             else:
                 self._leases.pop(token, None)
 
-    async def _keys(self) -> list[bytes]:
+    async def _scan(self) -> list[bytes]:
         """The keys of all entries."""
         pattern = re.sub(r"([\\*?\[\]])", r"\\\1", self._prefix + "entry:{") + "*"
 
@@ -249,27 +241,6 @@ class RedisStore(Store):
     async def _unlink(self, keys: Sequence[str | bytes]) -> int:
         """Forget *keys*; how many of them there were."""
         return int(await self._client.run(lambda redis: redis.unlink(*keys)))
-
-    def _decoded(self, origin: Origin, value: bytes | None) -> CacheEntry | None:
-        if value == b"":
-            return None
-        try:
-            if value is None:
-                raise UnreadableValue("of another type, or too large")
-            seen, _, encoded = value.partition(b" ")
-            if not seen.isdigit():
-                raise UnreadableValue("not a value of this version")
-            return _shifted(decode(origin, encoded), -self._ahead)
-        except UnreadableValue as error:
-            if not self._mentioned_unreadable:
-                self._mentioned_unreadable = True
-                logger.warning(
-                    "Cannot read the entry of %(origin)s in Redis, prefix %(prefix)s (%(error)s)."
-                    " It is fetched again, and so are others like it. Check whether another program"
-                    " or another version of scrapy-rep uses this prefix.",
-                    {"origin": printable(str(origin)), "prefix": self._prefix, "error": error},
-                )
-        return None
 
 
 def _shifted(entry: CacheEntry, seconds: float) -> CacheEntry:

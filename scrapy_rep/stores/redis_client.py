@@ -35,13 +35,13 @@ local function now()
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
 """
-#: The Lua that reads a value: '' for none, false for one that is of another type or
+#: The Lua that reads a value: false for none, '' for one that is of another type or
 #: too long. So no script fails by what somebody has put there, or is slow by it.
 TEXT = """
 local function text(key, limit)
   local size = redis.pcall('STRLEN', key)
-  if type(size) ~= 'number' or size > limit then return false end
-  return redis.call('GET', key) or ''
+  if type(size) ~= 'number' or size > limit then return '' end
+  return redis.call('GET', key)
 end
 """
 
@@ -113,8 +113,8 @@ class RedisClient:
         self._redis: Any = None
         #: What Redis' clock is ahead of ours, in seconds.
         self.ahead = 0.0
-        self._error = float("inf")
-        self._noted_at = 0.0
+        #: By how much that may be wrong, and when it was found out.
+        self._error, self._noted_at = float("inf"), 0.0
 
     @property
     def is_open(self) -> bool:
@@ -166,13 +166,13 @@ class RedisClient:
         if not self.is_open:
             self._redis = self._url.client()
             self._thread = None if _in_asyncio() else _Thread()
-            #: Why no operation is tried now; empty if they are.
-            self._trouble = self._said(TimeoutError("no connection so far"))
             self._places = asyncio.Semaphore(_AT_ONCE)
-            #: The first attempt to connect is over; an operation has failed since the last one.
+            #: Why no operation is tried now; empty if they are.
+            self._trouble = ""
+            #: The first greeting is over; an operation has failed since the last one.
             self._settled, self._failed = asyncio.Event(), asyncio.Event()
             self._staying: asyncio.Task[None] | None = None
-        return await (work if self._thread is None else self._thread.run(work))
+        return await (work if self._thread is None else self._thread.result_of(work))
 
     # -- on the event loop of the connections -----------------------------------------
 
@@ -183,12 +183,9 @@ class RedisClient:
             return await self._attempt(operation, limit)
 
     async def _ready(self) -> None:
-        """Wait for the first attempt to connect, and only for that."""
         if self._staying is None:
-            self._staying = asyncio.get_running_loop().create_task(self._stay_connected())
-        if not self._settled.is_set():
-            with suppress(TimeoutError):
-                await _within(self._settled.wait(), self._url.timeout)
+            self._staying = asyncio.create_task(self._stay_connected())
+        await self._settled.wait()
         if self._trouble:
             # A new one each time: one that is raised again grows.
             raise StoreError(self._trouble)
@@ -206,17 +203,17 @@ class RedisClient:
         delay = _FIRST_DELAY
         loop = asyncio.get_running_loop()
         while True:
-            self._failed.clear()
+            began = loop.time()
             with suppress(StoreError):
                 await self._attempt(self._greet, _CONNECTING * self._url.timeout)
                 self._trouble = ""
-            self._settled.set()
-            began = loop.time()
-            while not self._trouble:
-                with suppress(TimeoutError):
-                    await _within(self._failed.wait(), _GREET_EVERY)
-                with suppress(StoreError):
+                self._failed.clear()
+                while True:
+                    self._settled.set()
+                    with suppress(TimeoutError):
+                        await _within(self._failed.wait(), _GREET_EVERY)
                     await self._run(self._greet, self._url.timeout)
+            self._settled.set()
             if loop.time() - began > _WELL:
                 delay = _FIRST_DELAY
             await self._hang_up()
@@ -242,17 +239,19 @@ class RedisClient:
         return ": ".join(map(printable, [self._url.name, said, *advice[:1]]))
 
 
-class _Thread:
+class _Thread(threading.Thread):
     """An event loop of asyncio's, in a thread of its own."""
 
     def __init__(self) -> None:
+        super().__init__(name="scrapy-rep-redis", daemon=True)
         self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(
-            target=self._loop.run_forever, name="scrapy-rep-redis", daemon=True
-        )
-        self._thread.start()
+        self.start()
 
-    def run(self, work: Coroutine[Any, Any, _T]) -> Deferred[_T]:
+    def run(self) -> None:
+        self._loop.run_forever()
+        self._loop.close()
+
+    def result_of(self, work: Coroutine[Any, Any, _T]) -> Deferred[_T]:
         # There is a reactor, and it runs: this is awaited on it. Nothing else of Twisted or
         # Scrapy brings a result from a thread that is not its own.
         from twisted.internet import reactor
@@ -261,18 +260,14 @@ class _Thread:
             if not answer.called:
                 maybeDeferred(future.result).chainDeferred(answer)
 
-        def cancel(_: object) -> None:
-            future.cancel()
-
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
-        answer: Deferred[_T] = Deferred(cancel)
+        answer: Deferred[_T] = Deferred(lambda _: future.cancel())  # type: ignore[arg-type]
         future.add_done_callback(lambda _: reactor.callFromThread(deliver))
         return answer
 
     def stop(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+        self.join()
 
 
 def _in_asyncio() -> bool:
@@ -289,14 +284,13 @@ async def _within(work: Awaitable[_T], seconds: float) -> _T:
     answer may be there, but not read yet.
     """
     task = asyncio.ensure_future(work)
+    # Or asyncio mentions what it raises when it is cancelled.
+    task.add_done_callback(lambda done: done.cancelled() or done.exception())
     try:
         for _ in range(_PIECES):
             await asyncio.wait({task}, timeout=seconds / _PIECES)
             if task.done():
                 return task.result()
+        raise TimeoutError(f"no answer for {seconds:g} s")
     finally:
-        if not task.done():
-            task.cancel()
-            # Or asyncio mentions what it raises all the same.
-            task.add_done_callback(lambda done: done.cancelled() or done.exception())
-    raise TimeoutError(f"no answer for {seconds:g} s")
+        task.cancel()

@@ -6,9 +6,10 @@ Only this module and its users import redis-py, which an extra brings.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
+from urllib.parse import parse_qsl, unquote, urlencode
 
 from redis.asyncio import Redis, connection
 from redis.asyncio.cluster import ClusterNode, RedisCluster
@@ -35,7 +36,9 @@ _OURS: dict[str, Any] = {
     # Of RESP3, nothing is used, and it takes two more round trips to connect.
     "protocol": 2,
 }
-_MAX_PREFIX = 200
+_HOST = r"(\[[^]]+\]|[^][:]+)(?::([0-9]{1,5}))?"
+# Printable ASCII. Braces would decide on which server of a cluster keys are.
+_PREFIX = r"[ -z|~]{1,200}"
 _ENCODE = "in a password, write special characters as %XX, such as %2F for a slash"
 
 
@@ -101,41 +104,23 @@ def parse_url(value: str) -> RedisUrl:
     scheme, _, kind = whole_scheme.partition("+")
     place, _, query = rest.partition("?")
     netloc, _, path = place.partition("/")
-    credentials, at, shown = netloc.rpartition("@")
+    credentials, sign, shown = netloc.rpartition("@")
     options = dict(parse_qsl(query, keep_blank_values=True))
-    prefix = _prefix(options.pop("prefix", DEFAULT_PREFIX))
+    prefix = options.pop("prefix", DEFAULT_PREFIX)
+    if not re.fullmatch(_PREFIX, prefix):
+        raise ValueError("prefix is 1 to 200 characters of ASCII, without braces")
     timeout = _seconds(options.pop("socket_timeout", str(DEFAULT_TIMEOUT)))
     hosts, service, db = _place(whole_scheme, shown, path)
     host = shown
     if kind:
-        host, shown = "", ",".join(map(_address, hosts))
+        addresses = [f"[{at}]:{port}" if ":" in at else f"{at}:{port}" for at, port in hosts]
+        host, shown = "", ",".join(addresses)
     query = urlencode({name: options[name] for name in options if name not in _OURS})
-    url = f"{scheme}://{credentials}{at}{host}/{db}?{query}"
+    url = f"{scheme}://{credentials}{sign}{host}/{db}?{query}"
     name = f"{whole_scheme}://{shown}/{path}".rstrip("/")
     parsed = RedisUrl(url, name, prefix, timeout, hosts if kind else (), service)
     _check_options(parsed)
     return parsed
-
-
-def _place(scheme: str, netloc: str, path: str) -> tuple[tuple[tuple[str, int], ...], str, str]:
-    """The hosts and their ports, the name of Sentinel's service, and the database or socket."""
-    if scheme == "unix":
-        if netloc or not path:
-            raise ValueError("the path of the socket is missing: unix:///path")
-        return (), "", path
-    base, _, kind = scheme.partition("+")
-    if base not in ("redis", "rediss") or kind not in _PORTS:
-        raise ValueError("its scheme is not known")
-    hosts = tuple(_host(each, _PORTS[kind]) for each in netloc.split(","))
-    return hosts, *_service_and_db(kind, path)
-
-
-def _prefix(text: str) -> str:
-    # Braces would decide on which server of a cluster keys are.
-    printable = text.isascii() and text.isprintable() and not set(text) & set("{}")
-    if not printable or not 0 < len(text) <= _MAX_PREFIX:
-        raise ValueError(f"prefix is 1 to {_MAX_PREFIX} characters of ASCII, without braces")
-    return text
 
 
 def _seconds(text: str) -> float:
@@ -148,23 +133,16 @@ def _seconds(text: str) -> float:
     return seconds
 
 
-def _host(place: str, port: int) -> tuple[str, int]:
-    try:
-        split = urlsplit(f"redis://{place}")
-        host, port = split.hostname or "", split.port or port
-    except ValueError:
-        raise ValueError(f"its host or port cannot be read; {_ENCODE}") from None
-    if not host:
-        raise ValueError("a host is host:port, or [IPv6 address]:port")
-    return host, port
-
-
-def _address(place: tuple[str, int]) -> str:
-    host, port = place
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-
-
-def _service_and_db(kind: str, path: str) -> tuple[str, str]:
+def _place(scheme: str, netloc: str, path: str) -> tuple[tuple[tuple[str, int], ...], str, str]:
+    """The hosts and their ports, the name of Sentinel's service, and the database or socket."""
+    if scheme == "unix":
+        if netloc or not path:
+            raise ValueError("the path of the socket is missing: unix:///path")
+        return (), "", path
+    base, _, kind = scheme.partition("+")
+    if base not in ("redis", "rediss") or kind not in _PORTS:
+        raise ValueError("its scheme is not known")
+    hosts = tuple(_host(each, _PORTS[kind]) for each in netloc.split(","))
     if "@" in path:
         raise ValueError(f"has a slash before the host; {_ENCODE}")
     service, _, db = path.partition("/") if kind == "sentinel" else ("", "", path)
@@ -175,7 +153,14 @@ def _service_and_db(kind: str, path: str) -> tuple[str, str]:
     # redis-py would take 0 for what is not a number.
     if db.strip("/") and not db.strip("/").isdecimal():
         raise ValueError(f"the path is the number of a database; {_ENCODE}")
-    return unquote(service), db
+    return hosts, unquote(service), db
+
+
+def _host(place: str, port: int) -> tuple[str, int]:
+    found = re.fullmatch(_HOST, place)
+    if found is None or int(found[2] or port) > 65_535:
+        raise ValueError(f"a host is host:port, or [IPv6 address]:port; {_ENCODE}")
+    return found[1].strip("[]"), int(found[2] or port)
 
 
 def _check_options(url: RedisUrl) -> None:

@@ -14,7 +14,6 @@ import logging
 import os
 import re
 import sqlite3
-import stat
 import time
 import weakref
 from collections.abc import Callable, Iterator
@@ -150,13 +149,12 @@ class SqliteFile:
 
         *is_new*: this has been done before, so the connection is new.
         """
-        said = str(error)
-        lacks_table = isinstance(error, sqlite3.OperationalError) and "no such" in said
-        # Subclasses of DatabaseError are about other things, as is what SQLite says otherwise.
-        is_damaged = type(error) is sqlite3.DatabaseError and re.search(_DAMAGE, said)
+        lacks_table = isinstance(error, sqlite3.OperationalError) and "no such" in str(error)
         if lacks_table and not is_new:
             # Truncated while it was open, or changed by a newer version of this package.
             return True
+        # Subclasses of DatabaseError are about other things, as is what SQLite says otherwise.
+        is_damaged = type(error) is sqlite3.DatabaseError and re.search(_DAMAGE, str(error))
         if not lacks_table and not is_damaged:
             return False
         if not is_store(self.path):
@@ -175,7 +173,7 @@ class SqliteFile:
             # Only its owner may read a new file. SQLite gives those beside it the same
             # permissions.
             with suppress(FileExistsError):
-                os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+                self.path.touch(0o600, exist_ok=False)
             db = sqlite3.connect(self.path, timeout=BUSY_TIMEOUT, isolation_level=None)
             self._db, self._identity = db, _identity(self.path)
             # Whoever has written an origin: no text stops whoever lists them.
@@ -186,13 +184,9 @@ class SqliteFile:
         return db
 
     def _prepare(self, db: sqlite3.Connection) -> None:
-        with transaction(db, "DEFERRED"):
-            version = _number(db, "PRAGMA user_version")
-            if not _is_ours_or_empty(db):
-                raise StoreError(
-                    f"{self.path}: this is a database of another program, and left alone: "
-                    "set REP_STORE to another file"
-                )
+        if not _is_ours_or_empty(db):
+            raise StoreError(not_a_store(self.path))
+        version = _number(db, "PRAGMA user_version")
         if version > len(MIGRATIONS):
             raise StoreError(
                 f"{self.path}: written by a newer scrapy-rep (version {version} of the file, "
@@ -205,7 +199,13 @@ class SqliteFile:
         db.execute("PRAGMA synchronous = NORMAL")
         db.execute(f"PRAGMA journal_size_limit = {_LOG_SIZE}")
         if version < len(MIGRATIONS):
-            _migrate(db)
+            with transaction(db):
+                # Somebody else may have done it by now.
+                version = _number(db, "PRAGMA user_version")
+                for statement in itertools.chain.from_iterable(MIGRATIONS[version:]):
+                    db.execute(statement)
+                db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+                db.execute(f"PRAGMA user_version = {max(version, len(MIGRATIONS))}")
 
     def _set_aside(self, error: BaseException) -> None:
         """Rename the file, with its log, unless somebody has put another in its place.
@@ -215,10 +215,14 @@ class SqliteFile:
         if os.name == "nt":
             # Nobody can rename what is open.
             self.close()
+        stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(self._clock()))
+        first = aside = Path(f"{self.path}.damaged-{stamp}")
+        numbers = itertools.count(2)
         with _directory_lock(self.path.parent, exclusive=True):
             if _identity(self.path) != self._identity:
                 return
-            aside = self._name_aside()
+            while any(Path(f"{aside}{suffix}").exists() for suffix in _SUFFIXES):
+                aside = Path(f"{first}-{next(numbers)}")
             # Under its new name, SQLite does not touch it any more.
             for suffix in _SUFFIXES:
                 with suppress(FileNotFoundError):
@@ -229,14 +233,6 @@ class SqliteFile:
             " If this happens again, check the disk.",
             {"path": self.path, "error": printable(str(error)), "aside": aside.name},
         )
-
-    def _name_aside(self) -> Path:
-        stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(self._clock()))
-        first = aside = Path(f"{self.path}.damaged-{stamp}")
-        numbers = itertools.count(2)
-        while any(Path(f"{aside}{suffix}").exists() for suffix in _SUFFIXES):
-            aside = Path(f"{first}-{next(numbers)}")
-        return aside
 
 
 def not_a_store(path: Path) -> str:
@@ -250,25 +246,25 @@ def not_a_store(path: Path) -> str:
 def is_store(path: Path) -> bool:
     """Whether the file at *path* is a store, by its first bytes was one, or can become one.
 
-    It can where there is no file, or an empty one. *path* is not a symbolic link. Raises
-    :exc:`OSError` for a file that cannot be read.
+    It can where there is no file, or an empty one. Raises :exc:`OSError` for a file that cannot
+    be read.
     """
-    # Not opened if this process uses it: to close it would end the locks of SQLite.
+    # A link may lead to a store, or to the place of a new one.
+    path = Path(os.path.realpath(path))
     identity = _identity(path)
-    if identity and any(file._db and file._sound == identity for file in _FILES):  # noqa: SLF001
+    # Not opened if this process uses it: to close it would end the locks of SQLite.
+    in_use = [file._sound for file in _FILES if file._db]  # noqa: SLF001
+    if identity is None or identity in in_use:
         return True
-    try:
-        if not stat.S_ISREG(path.lstat().st_mode):
-            return False
-        with path.open("rb") as file:
-            head = file.read(_ID_AT + 4)
-    except FileNotFoundError:
-        return True
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        head = file.read(_ID_AT + 4)
     is_ours = head.startswith(_MAGIC) and head[_ID_AT:] == _APPLICATION_ID.to_bytes(4, "big")
     if is_ours or not head:
         return True
     # Where a process was killed before SQLite wrote the log back, the ID is there alone.
-    uri = f"{path.absolute().as_uri()}?mode=ro"
+    uri = f"{path.as_uri()}?mode=ro"
     try:
         with closing(sqlite3.connect(uri, timeout=BUSY_TIMEOUT, uri=True)) as db:
             return _is_ours_or_empty(db)
@@ -276,42 +272,30 @@ def is_store(path: Path) -> bool:
         return False
 
 
-def _close_all_before_fork() -> None:
+def _close_all() -> None:
     for file in list(_FILES):
         file.close()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_close_all_before_fork)
+    os.register_at_fork(before=_close_all)
 
 
-def transaction(db: sqlite3.Connection, kind: str = "IMMEDIATE") -> sqlite3.Connection:
-    """A context manager: all or nothing.
-
-    IMMEDIATE: whoever reads first and writes then has no rival.
-    """
-    db.execute(f"BEGIN {kind}")
+def transaction(db: sqlite3.Connection) -> sqlite3.Connection:
+    """A context manager: all or nothing. Whoever reads first and writes then has no rival."""
+    db.execute("BEGIN IMMEDIATE")
     return db
 
 
 def _is_ours_or_empty(db: sqlite3.Connection) -> bool:
-    ours = _number(db, "PRAGMA application_id") == _APPLICATION_ID
-    return ours or _number(db, "SELECT count(*) FROM sqlite_master") == 0
+    # In one step: another process may be making it a store.
+    empty = "NOT EXISTS (SELECT 1 FROM sqlite_master)"
+    sql = f"SELECT application_id = {_APPLICATION_ID} OR {empty} FROM pragma_application_id"
+    return bool(_number(db, sql))
 
 
 def _number(db: sqlite3.Connection, sql: str) -> int:
     return int(db.execute(sql).fetchone()[0])
-
-
-def _migrate(db: sqlite3.Connection) -> None:
-    with transaction(db):
-        # Somebody else may have done it by now.
-        version = _number(db, "PRAGMA user_version")
-        for statement in itertools.chain.from_iterable(MIGRATIONS[version:]):
-            db.execute(statement)
-        if version < len(MIGRATIONS):
-            db.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
-            db.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

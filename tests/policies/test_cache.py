@@ -27,7 +27,7 @@ from scrapy_rep.rep.dialects import Access
 from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.policy import Policy
 from scrapy_rep.settings import RepSettings
-from scrapy_rep.stores.base import Claim, Lease, encode, pause
+from scrapy_rep.stores.base import Claim, Lease, decode, encode, pause
 from scrapy_rep.stores.history import copies_of
 from scrapy_rep.stores.memory import MemoryStore
 from tests.policy_examples import NOON
@@ -127,7 +127,8 @@ class SlowStore(MemoryStore):
 
     def get(self, origin: Origin) -> CacheEntry | None:
         """What is known of *origin*."""
-        return self._get(origin)
+        value = self._values.get(origin)
+        return decode(origin, value) if value else None
 
     @property
     def is_leased(self) -> bool:

@@ -184,6 +184,12 @@ def test_too_large_ends_the_lease_all_the_same(store: Store) -> None:
     assert claim.lease is not None
 
 
+def test_too_large_ends_what_was_known(store: Store) -> None:
+    run(store.write(entry()))
+    run(store.write(entry(body=bytes(MAX_BODIES + 1))))
+    assert run(store.read(origin())) is None
+
+
 @can_be_listed
 def test_origins_delete_clear(store: Store) -> None:
     for number in range(5):

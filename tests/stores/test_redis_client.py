@@ -145,6 +145,41 @@ def test_all_fail_at_once_until_a_greeting_has_worked(do: Do, pauses: list[float
     do(scenario())
 
 
+def test_what_fails_late_does_not_make_it_greet_again_and_again(
+    do: Do, pauses: list[float]
+) -> None:
+    async def scenario() -> None:
+        late, greeted = asyncio.Event(), asyncio.Event()
+        greetings = 0
+
+        async def greet(_: Any) -> None:
+            nonlocal greetings
+            greetings += 1
+            if greetings == 2:
+                late.set()
+                await greeted.wait()
+
+        async def fail_late(_: Any) -> None:
+            await late.wait()
+            raise OSError("late")
+
+        client = RedisClient(parse_url(PATIENT), greet, lambda: 0.0)
+        await client.ready()
+        failing = asyncio.ensure_future(client.run(fail_late))
+        await sleep(0)
+        with pytest.raises(StoreError, match="it broke"):
+            await client.run(fail)
+        with pytest.raises(StoreError, match="late"):
+            await failing
+        greeted.set()
+        await until_it_works(client)
+        await sleep(0.01)
+        assert greetings == 2
+        await client.close()
+
+    do(scenario())
+
+
 def test_it_hangs_up_before_it_connects_again(do: Do, pauses: list[float]) -> None:
     async def scenario() -> None:
         client, closed = client_of(Server()), []

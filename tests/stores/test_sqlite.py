@@ -212,7 +212,7 @@ def test_the_file_gets_newer_while_it_is_open(path: Path, store: SqliteStore) ->
 def test_a_database_of_another_program_is_left_alone(path: Path, store: SqliteStore) -> None:
     change(path, "CREATE TABLE bookmarks (url)")
     before = path.read_bytes()
-    with pytest.raises(StoreError, match=r"another program.*REP_STORE"):
+    with pytest.raises(StoreError, match=r"not a store of scrapy-rep.*REP_STORE"):
         run(store.read(origin()))
     assert path.read_bytes() == before
 
