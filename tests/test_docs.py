@@ -190,7 +190,7 @@ def test_command_line_page_has_every_subcommand_in_order() -> None:
     text = (DOCS / "cli.rst").read_text("utf-8")
     documented = re.findall(r"^   \* - ``(\w+)", text, re.MULTILINE)
     assert documented[0] == "scrapy"
-    assert documented[1:] == [each.name for each in RobotsCommand().root.subcommands]
+    assert documented[1:] == [each.name for each in RobotsCommand().subcommands]
 
 
 def test_decision_page_has_the_steps_of_the_diagram() -> None:

@@ -206,7 +206,7 @@ def test_any_command_of_scrapy_loads_of_us_what_its_help_needs() -> None:
 
 
 def test_our_command_loads_no_store_no_reactor_and_no_template_engine() -> None:
-    loaded = loaded_by(f"{_ENTRY_POINT}point.load()().root")
+    loaded = loaded_by(f"{_ENTRY_POINT}point.load()().subcommands")
     assert "scrapy_rep.cli.report" in loaded
     assert not loaded & _NEVER
 

@@ -10,7 +10,7 @@ from sphinx.application import Sphinx
 from sphinx.util.typing import ExtensionMetadata
 
 from scrapy_rep.cli.command import RobotsCommand
-from scrapy_rep.cli.options import Subcommand, SubcommandGroup
+from scrapy_rep.cli.options import Subcommand
 
 
 class SubcommandOptions(ListTable):
@@ -22,7 +22,8 @@ class SubcommandOptions(ListTable):
     def rows(self) -> Iterator[tuple[str, str]]:
         """Each argument and option with its help."""
         parser = argparse.ArgumentParser(add_help=False)
-        _find(self.arguments[0].split()).add_options(parser)
+        for add_to in _find(self.arguments[0].split()).arguments:
+            add_to(parser)
         yield "option", "meaning"
         for action in parser._actions:  # noqa: SLF001
             if action.help != argparse.SUPPRESS:
@@ -33,11 +34,10 @@ class SubcommandOptions(ListTable):
 
 
 def _find(words: list[str]) -> Subcommand:
-    command: Subcommand | SubcommandGroup = RobotsCommand().root
+    subcommands = RobotsCommand().subcommands
     for word in words:
-        assert isinstance(command, SubcommandGroup)
-        (command,) = (each for each in command.subcommands if each.name == word)
-    assert isinstance(command, Subcommand)
+        (command,) = (each for each in subcommands if each.name == word)
+        subcommands = command.subcommands
     return command
 
 

@@ -13,10 +13,9 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings
 
-from scrapy_rep.cli import options as common
 from scrapy_rep.cli.crawling import with_crawler
 from scrapy_rep.cli.errors import FAILED, FINE, WRONG, CommandError
-from scrapy_rep.cli.options import Subcommand, SubcommandGroup
+from scrapy_rep.cli.options import Subcommand, argument, format_of, subcommand
 from scrapy_rep.cli.output import (
     Column,
     Cut,
@@ -58,7 +57,7 @@ _STYLES = {
 }
 _COLUMNS = (
     Column("origin"),
-    Column("freshness"),
+    Column("freshness", styled=True),
     Column("access", width=11),
     Column("status", right=True),
     Column("age", right=True, width=7),
@@ -71,19 +70,42 @@ _PORTION = 1000
 _LABEL = 15
 
 
+_HELP = "a URL of the site, or its host"
+_ORIGIN = argument("origin", metavar="ORIGIN", help=_HELP)
+
+
 # -- path, list and show -------------------------------------------------------------
 
 
-def _path(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
+@subcommand("[options]", "print where the store is", format_of())
+def path(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
+    """Prints the file or the URL of the store, whether or not it exists yet.
+
+    Exit codes: 0 done, 2 error
+
+    Examples:
+      scrapy robots cache path
+      ls -l $(scrapy robots cache path)
+    """
     place = store_place(RepSettings.read(scrapy_settings))
     if options.format == "json":
         write_json({"path": place})
     else:
-        Printer(sys.stdout).line(place)
+        Printer().line(place)
     return FINE
 
 
-def _list(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
+@subcommand("[options]", "list cached origins", format_of("csv"))
+def list_(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
+    """Lists cached origins by host, and what they mean for a crawl that begins now.
+
+    Exit codes: 0 done, 2 error
+
+    Examples:
+      scrapy robots cache list
+      scrapy robots cache list --format csv > cache.csv
+      scrapy robots cache list -s REP_STORE=sqlite:///crawls/robots.sqlite
+    """
     settings = RepSettings.read(scrapy_settings)
     records = None
     if options.format != "text":
@@ -94,7 +116,7 @@ def _list(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
         origins = await sorted_origins(store)
         widest = max((len(str(origin)) for origin in origins), default=0)
         origin = Column("origin", cut=Cut.MIDDLE, width=widest)
-        table = Table(Printer(sys.stdout), (origin, *_COLUMNS[1:]), styled=1)
+        table = Table(Printer(), (origin, *_COLUMNS[1:]))
         for start in range(0, len(origins), _PORTION):
             portion = origins[start : start + _PORTION]
             states = [state async for state in read_states(store, portion, settings, now)]
@@ -130,7 +152,18 @@ def _texts(state: OriginState) -> dict[str, str]:
     return {name: "-" if value is None else printable(str(value)) for name, value in values.items()}
 
 
-def _show(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
+@subcommand("ORIGIN [options]", "show the cache entry of one origin", _ORIGIN, format_of())
+def show(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
+    """Shows the cache entry of one origin: its robots.txt, how it was answered, when,
+    and for how long a crawl uses it.
+
+    Exit codes: 0 done, 1 not cached, 2 error
+
+    Examples:
+      scrapy robots cache show example.com
+      scrapy robots cache show http://127.0.0.1:8000
+      scrapy robots cache show --json example.com
+    """
     settings = RepSettings.read(scrapy_settings)
     origin = origin_of(options.origin)
     entry = use_store(settings, lambda store: store.read(origin))
@@ -140,7 +173,7 @@ def _show(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
     if options.format == "json":
         write_json(everything(state))
         return FINE
-    printer = Printer(sys.stdout)
+    printer = Printer()
     printer.line(printer.styled(printable(str(origin)), Style.BOLD))
     for label, text in _fields(state):
         printer.field(label, text, _STYLES[text] if label == "freshness" else None, _LABEL)
@@ -247,7 +280,17 @@ _COMPARED = ("freshness", "access", "answer", "url", "bytes", "left")
 _MOST_COMPARED = 2000
 
 
-def _refresh(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
+@subcommand("ORIGIN [options]", "fetch the robots.txt of one origin now", _ORIGIN, format_of())
+def refresh(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
+    """Fetches the robots.txt of one origin now, stores it, and shows what has changed.
+
+    Exit codes: 0 done, 2 error or robots.txt unreachable
+
+    Examples:
+      scrapy robots cache refresh example.com
+      scrapy robots cache refresh --json example.com
+      scrapy robots cache refresh -L DEBUG example.com
+    """
     settings = RepSettings.read(scrapy_settings)
     place, origin = store_place(settings), origin_of(options.origin)
     old, new, stored = with_crawler(
@@ -263,7 +306,7 @@ def _refresh(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
         states = {"before": _summary(before) if before else None, "now": _summary(now)}
         write_json({"outcome": outcome} | states)
     else:
-        _show_change(before, now, outcome, Printer(sys.stdout))
+        _show_change(before, now, outcome, Printer())
     if not stored:
         raise CommandError(f"{place}: the outcome could not be stored")
     return FAILED if outcome == "unreachable" else FINE
@@ -332,7 +375,24 @@ def show_difference(before: list[str], now: list[str], printer: Printer) -> None
 # -- clear ---------------------------------------------------------------------------
 
 
-def _clear(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
+@subcommand(
+    "[ORIGIN] [options]",
+    "delete one origin, or all",
+    argument("origin", metavar="ORIGIN", nargs="?", help=_HELP),
+    format_of(),
+    argument("--yes", action="store_true", help="do not ask before deleting all"),
+)
+def clear(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
+    """Deletes one origin or, without ORIGIN, all of them. The next crawl fetches their
+    robots.txt again. Running crawls keep what they have in memory.
+
+    Exit codes: 0 done, 1 not cached or you said no, 2 error
+
+    Examples:
+      scrapy robots cache clear example.com
+      scrapy robots cache clear
+      scrapy robots cache clear --yes
+    """
     settings = RepSettings.read(scrapy_settings)
     origin = None
     if options.origin is not None:
@@ -346,7 +406,7 @@ def _clear(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
     if options.format == "json":
         write_json({"deleted": deleted})
     else:
-        Printer(sys.stdout).line(f"{plural(deleted, 'origin')} deleted")
+        Printer().line(f"{plural(deleted, 'origin')} deleted")
     return _not_cached(origin) if origin is not None and not deleted else FINE
 
 
@@ -360,108 +420,17 @@ def _confirmed(settings: RepSettings) -> bool:
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-# -- options -------------------------------------------------------------------------
-
-
-def _add_origin(parser: argparse.ArgumentParser, nargs: str | None = None) -> None:
-    parser.add_argument(
-        "origin", metavar="ORIGIN", nargs=nargs, help="a URL of the site, or its host"
-    )
-    common.add_json(parser)
-
-
-def _add_clear_options(parser: argparse.ArgumentParser) -> None:
-    _add_origin(parser, "?")
-    parser.add_argument("--yes", action="store_true", help="do not ask before deleting all")
-
-
-CACHE = SubcommandGroup(
+cache = Subcommand(
     "cache",
+    "<list|show|refresh|clear|path> [options]",
     "look at and manage the store of robots.txt policies",
     """\
 Looks at and manages the store of robots.txt policies (REP_STORE), even while
 crawls run. Another store: -s REP_STORE=sqlite:///path/of/the.file, or the URL
 of a Redis.""",
-    (
-        Subcommand(
-            "list",
-            "[options]",
-            "list cached origins",
-            """\
-Lists cached origins by host, and what they mean for a crawl that begins now.
-
-Exit codes: 0 done, 2 error""",
-            lambda parser: common.add_json(parser, "csv"),
-            _list,
-            """\
-  scrapy robots cache list
-  scrapy robots cache list --format csv > cache.csv
-  scrapy robots cache list -s REP_STORE=sqlite:///crawls/robots.sqlite""",
-        ),
-        Subcommand(
-            "show",
-            "ORIGIN [options]",
-            "show the cache entry of one origin",
-            """\
-Shows the cache entry of one origin: its robots.txt, how it was answered, when,
-and for how long a crawl uses it.
-
-Exit codes: 0 done, 1 not cached, 2 error""",
-            _add_origin,
-            _show,
-            """\
-  scrapy robots cache show example.com
-  scrapy robots cache show http://127.0.0.1:8000
-  scrapy robots cache show --json example.com""",
-        ),
-        Subcommand(
-            "refresh",
-            "ORIGIN [options]",
-            "fetch the robots.txt of one origin now",
-            """\
-Fetches the robots.txt of one origin now, stores it, and shows what has changed.
-
-Exit codes: 0 done, 2 error or robots.txt unreachable""",
-            _add_origin,
-            _refresh,
-            """\
-  scrapy robots cache refresh example.com
-  scrapy robots cache refresh --json example.com
-  scrapy robots cache refresh -L DEBUG example.com""",
-        ),
-        Subcommand(
-            "clear",
-            "[ORIGIN] [options]",
-            "delete one origin, or all",
-            """\
-Deletes one origin or, without ORIGIN, all of them. The next crawl fetches their
-robots.txt again. Running crawls keep what they have in memory.
-
-Exit codes: 0 done, 1 not cached or you said no, 2 error""",
-            _add_clear_options,
-            _clear,
-            """\
-  scrapy robots cache clear example.com
-  scrapy robots cache clear
-  scrapy robots cache clear --yes""",
-        ),
-        Subcommand(
-            "path",
-            "[options]",
-            "print where the store is",
-            """\
-Prints the file or the URL of the store, whether or not it exists yet.
-
-Exit codes: 0 done, 2 error""",
-            common.add_json,
-            _path,
-            """\
-  scrapy robots cache path
-  ls -l $(scrapy robots cache path)""",
-        ),
-    ),
     """\
   scrapy robots cache list
   scrapy robots cache show example.com
   scrapy robots cache clear --yes""",
+    subcommands=(list_, show, refresh, clear, path),
 )

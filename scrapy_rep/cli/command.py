@@ -17,9 +17,9 @@ from scrapy import __version__ as scrapy_version
 from scrapy.commands import ScrapyCommand, ScrapyHelpFormatter
 
 if TYPE_CHECKING:
-    from scrapy_rep.cli.options import SubcommandGroup
+    from scrapy_rep.cli.options import Subcommand
 
-# Each has a module of its name, and in it a constant of its name in capitals.
+# Each is a constant of its name, in a module of its name.
 _SUBCOMMANDS = (
     *("check", "explain", "compare", "lint", "fetch", "page", "sitemaps"),
     *("cache", "report", "audit", "history", "diff", "demo", "completion"),
@@ -35,13 +35,10 @@ class RobotsCommand(ScrapyCommand):
     requires_crawler_process = False
 
     @cached_property
-    def root(self) -> SubcommandGroup:
+    def subcommands(self) -> tuple[Subcommand, ...]:
         """All subcommands, in the order of the help."""
-        from scrapy_rep.cli.options import SubcommandGroup
-
         modules = {name: import_module(f"scrapy_rep.cli.{name}") for name in _SUBCOMMANDS}
-        subcommands = tuple(getattr(module, name.upper()) for name, module in modules.items())
-        return SubcommandGroup("robots", self.short_desc(), "", subcommands)
+        return tuple(getattr(module, name) for name, module in modules.items())
 
     def syntax(self) -> str:
         """The arguments, for the usage line."""
@@ -60,59 +57,47 @@ class RobotsCommand(ScrapyCommand):
         parser.error = lambda message: _error(parser, message)  # type: ignore[method-assign]
         version = f"scrapy-rep {__version__} (Scrapy {scrapy_version})"
         parser.add_argument("--version", action="version", version=version)
-        self._add_parsers(parser, self.root)
+        self._add_parsers(parser, self.subcommands)
 
-    def _add_parsers(self, parser: argparse.ArgumentParser, group: SubcommandGroup) -> None:
-        from scrapy_rep.cli.options import Subcommand
-
+    def _add_parsers(
+        self, parser: argparse.ArgumentParser, subcommands: tuple[Subcommand, ...]
+    ) -> None:
         parsers = parser.add_subparsers(
             title="Subcommands", metavar="<subcommand>", required=True, parser_class=_Parser
         )
-        for command in group.subcommands:
+        for command in subcommands:
             prog = f"{parser.prog} {command.name}"
-            examples = f"Examples\n========\n{command.examples}\n\n" if command.examples else ""
             subparser = parsers.add_parser(
                 command.name,
                 prog=prog,
                 help=command.summary,
                 usage=f"{prog} {command.syntax}",
                 description=command.description,
-                epilog=f"{examples}Documentation: {_DOCUMENTATION}",
+                epilog=f"Examples\n========\n{command.examples}\n\nDocumentation: {_DOCUMENTATION}",
                 formatter_class=_HelpFormatter,
                 conflict_handler="resolve",
             )
-            if isinstance(command, Subcommand):
-                self._add_global_options(subparser)
-                command.add_options(subparser)
-                subparser.set_defaults(run_subcommand=command.run, parser=subparser)
-            else:
-                self._add_parsers(subparser, command)
+            if command.subcommands:
+                self._add_parsers(subparser, command.subcommands)
+                continue
+            self._add_global_options(subparser)
+            for add_to in command.arguments:
+                add_to(subparser)
+            subparser.set_defaults(run_subcommand=command.run, parser=subparser)
 
     def _add_global_options(self, parser: argparse.ArgumentParser) -> None:
         """Those of Scrapy. The help shows two of them, the others are rarely needed here."""
         super().add_options(parser)
         # What is added again replaces what Scrapy has added.
-        group = parser.add_argument_group("Options of all subcommands")
-        group.add_argument(
-            "-s",
-            "--set",
-            action="append",
-            default=[],
-            metavar="NAME=VALUE",
-            help="change a setting; may be repeated",
-        )
-        group.add_argument(
-            "-L",
-            "--loglevel",
-            metavar="LEVEL",
-            type=str.upper,
-            choices=_LEVELS,
-            help=f"write log messages from this level on ({', '.join(_LEVELS)})",
-        )
+        add = parser.add_argument_group("Options of all subcommands").add_argument
+        text = "change a setting; may be repeated"
+        add("-s", "--set", action="append", default=[], metavar="NAME=VALUE", help=text)
+        text = f"write log messages from this level on ({', '.join(_LEVELS)})"
+        add("-L", "--loglevel", metavar="LEVEL", type=str.upper, choices=_LEVELS, help=text)
         for name in ("--logfile", "--profile", "--pidfile"):
-            group.add_argument(name, help=argparse.SUPPRESS)
+            add(name, help=argparse.SUPPRESS)
         for name in ("--nolog", "--pdb"):
-            group.add_argument(name, action="store_true", help=argparse.SUPPRESS)
+            add(name, action="store_true", help=argparse.SUPPRESS)
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Run the subcommand that *opts* names."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import NamedTuple
@@ -17,9 +16,8 @@ from scrapy.settings import BaseSettings
 from scrapy.utils.misc import build_from_crawler, load_object
 from scrapy.utils.python import global_object_name
 
-from scrapy_rep.cli import options as common
 from scrapy_rep.cli.errors import FAILED, FINE, WRONG, CommandError
-from scrapy_rep.cli.options import Subcommand
+from scrapy_rep.cli.options import AGENT, FILE, FRESH, URLS, argument, format_of, subcommand
 from scrapy_rep.cli.output import (
     Column,
     Cut,
@@ -31,12 +29,12 @@ from scrapy_rep.cli.output import (
     because,
     write_json,
 )
-from scrapy_rep.cli.sources import Robots, Session, urls_of
+from scrapy_rep.cli.sources import Answer, Robots, Session, urls_of
 from scrapy_rep.parsers.external import too_costly
 from scrapy_rep.rep.caching.access import access_result
 from scrapy_rep.rep.dialects import DIALECTS, RFC9309, Access
 from scrapy_rep.rep.rules.differences import Differences
-from scrapy_rep.rep.rules.verdict import Reason, Verdict
+from scrapy_rep.rep.rules.verdict import Reason
 from scrapy_rep.rep.text import printable
 
 #: By short name: the parsers of Scrapy, and the distributions that they use.
@@ -51,50 +49,48 @@ _ANSWER_FIELDS = ("allowed", "line", "reason", "class", "error")
 _LEAST_URL = 16
 _STYLES = {True: Style.GOOD, False: Style.BAD, None: None}
 
-_DESCRIPTION = """\
-Shows the answers of all dialects and of other parsers for each URL, and why
-they differ. URLs with different answers come first.
-
-Exit codes: 0 all agree, 1 some differ, 2 error or robots.txt unreachable"""
-_EXAMPLES = """\
-  scrapy robots compare https://example.com/a/page https://example.com/?q=%7e
-  scrapy robots compare --file robots.txt --agent ExampleBot /page /other
-  scrapy robots compare --with protego,project.parsers.OurParser - < urls.txt"""
-
-
-def _add_options(parser: argparse.ArgumentParser) -> None:
-    common.add(parser, "urls")
-    parser.add_argument(
+_ARGUMENTS = (
+    URLS,
+    argument(
         "--with",
         dest="parsers",
         metavar="PARSERS",
         default="protego,urllib",
         help=f"other parsers, separated by commas ({', '.join(PARSERS)}, or import paths of "
         "RobotParser classes; %(default)s by default)",
-    )
-    common.add(parser, "--agent", "--file", "--fresh")
-    common.add_json(parser, "csv")
+    ),
+    *(AGENT, FILE, FRESH, format_of("csv")),
+)
+_SUMMARY = "compare the answers of all dialects and of other parsers"
 
 
-def _run(options: argparse.Namespace, settings: BaseSettings) -> int:
+@subcommand("URL... [options]", _SUMMARY, *_ARGUMENTS)
+def compare(options: argparse.Namespace, settings: BaseSettings) -> int:
+    """Shows the answers of all dialects and of other parsers for each URL, and why
+    they differ. URLs with different answers come first.
+
+    Exit codes: 0 all agree, 1 some differ, 2 error or robots.txt unreachable
+
+    Examples:
+      scrapy robots compare https://example.com/a/page https://example.com/?q=%7e
+      scrapy robots compare --file robots.txt --agent ExampleBot /page /other
+      scrapy robots compare --with protego,project.parsers.OurParser - < urls.txt
+    """
     session = Session.of(options, settings)
     urls = list(urls_of(options))
     with _silence():
         parsers = _parsers(options.parsers)
-        rows = sorted(_rows(urls, options.file, session, parsers), key=lambda row: row.agree)
+        found = session.answers(urls, options.file)
+        rows = sorted(_rows(found, session, parsers), key=lambda row: row.agree)
     if options.format == "json":
         write_json({"agents": list(session.agents), "urls": [row.as_json() for row in rows]})
     elif options.format == "csv":
-        Records("csv", ("url", "agree", "name", *_ANSWER_FIELDS)).write(
-            *(
-                {"url": row.url, "agree": row.agree, "name": name} | said.as_json()
-                for row in rows
-                for name, said in row.said.items()
-            )
-        )
+        records = Records("csv", ("url", "agree", "name", *_ANSWER_FIELDS))
+        for row in rows:
+            about = {"url": row.url, "agree": row.agree}
+            records.write(*(about | {"name": n} | said.as_json() for n, said in row.said.items()))
     elif rows:
-        columns = [*DIALECTS, *map(short_name, parsers)]
-        _show(rows, columns, Printer(sys.stdout), session)
+        _show(rows, [*DIALECTS, *map(short_name, parsers)], Printer(), session)
     if any(row.failed for row in rows):
         return FAILED
     return FINE if all(row.agree for row in rows) else WRONG
@@ -190,7 +186,7 @@ class _Row(NamedTuple):
 
     url: str
     said: dict[str, _Said]
-    failed: bool = False
+    failed: bool
 
     @property
     def notes(self) -> list[str]:
@@ -223,18 +219,18 @@ class _File:
             name: session.parse(result, dialect) for name, dialect in DIALECTS.items()
         }
         # As far as a crawl reads it.
-        self._body = session.parse(result).body
-        self._parsers = {short_name(parser): self._read(parser) for parser in parsers}
-        self._differences = Differences(self._body)
+        body = session.parse(result).body
+        self._parsers = {short_name(parser): self._read(parser, body) for parser in parsers}
+        self._differences = Differences(body)
 
-    def _read(self, parser: type[RobotParser]) -> RobotParser | str:
+    def _read(self, parser: type[RobotParser], body: bytes) -> RobotParser | str:
         """The file as *parser* reads it, or why it does not."""
         if self._access[RFC9309.name] is not Access.SUCCESSFUL:
             return "not asked: there is no file"
-        if cost := too_costly(self._body):
+        if cost := too_costly(body):
             return f"not asked: {cost}"
         try:
-            return read(parser, self._body)
+            return read(parser, body)
         except Exception as error:
             return _raised(error)
 
@@ -243,12 +239,10 @@ class _File:
         answers = {name: self._by_dialect(url, name) for name in DIALECTS}
         answers |= {name: self._by_parser(url, parser) for name, parser in self._parsers.items()}
         same = (None, answers[RFC9309.name].allowed)
-        return {
-            name: said
-            if said.allowed in same
-            else said._replace(why=self._difference(name, url, said.allowed))
-            for name, said in answers.items()
-        }
+        for name, said in answers.items():
+            if said.allowed not in same:
+                answers[name] = said._replace(why=self._difference(name, url, said.allowed))
+        return answers
 
     def _by_dialect(self, url: str, name: str) -> _Said:
         access = self._access[name]
@@ -282,19 +276,19 @@ def _raised(error: Exception) -> str:
 
 
 def _rows(
-    urls: Sequence[str], path: str | None, session: Session, parsers: Sequence[type[RobotParser]]
+    found: Iterable[Answer], session: Session, parsers: Sequence[type[RobotParser]]
 ) -> Iterator[_Row]:
     files: dict[str, _File] = {}
-    for url, robots in session.get_for(urls, path):
-        if isinstance(robots, Verdict):
-            said = _Said(None, reason=robots.reason.value, why=because(robots))
-            yield _Row(url, {RFC9309.name: said}, failed=not robots.allowed)
+    for each in found:
+        url, robots, verdict = each
+        if robots is None or verdict.reason is Reason.OTHER_SCHEME:
+            said = _Said(None, reason=verdict.reason.value, why=because(verdict))
+            answers = {RFC9309.name: said}
         else:
             if robots.name not in files:
                 files[robots.name] = _File(robots, session, parsers)
             answers = files[robots.name].ask(url)
-            is_invalid = answers[RFC9309.name].reason == Reason.INVALID_URL.value
-            yield _Row(url, answers, failed=robots.unreachable or is_invalid)
+        yield _Row(url, answers, failed=each.exit_code == FAILED)
 
 
 def _show(rows: list[_Row], names: list[str], printer: Printer, session: Session) -> None:
@@ -306,7 +300,8 @@ def _show(rows: list[_Row], names: list[str], printer: Printer, session: Session
     if printer.width and sum(widths) + 2 * len(widths) + _LEAST_URL > printer.width:
         _show_as_list(rows, printer)
     else:
-        columns = [*map(Column, names), Column("url", cut=Cut.MIDDLE, shared=True)]
+        columns = [Column(name, styled=name == RFC9309.name) for name in names]
+        columns.append(Column("url", cut=Cut.MIDDLE, shared=True))
         lines = [
             [*each, printable(row.url, most=None)] for row, each in zip(rows, cells, strict=True)
         ]
@@ -323,14 +318,3 @@ def _show_as_list(rows: list[_Row], printer: Printer) -> None:
         for name, said in row.said.items():
             shown = printer.styled(said.cell.ljust(len("allowed 1234")), _STYLES[said.allowed])
             printer.line(f"  {name:<10}  {shown}  {said.why}".rstrip())
-
-
-COMPARE = Subcommand(
-    "compare",
-    "URL... [options]",
-    "compare the answers of all dialects and of other parsers",
-    _DESCRIPTION,
-    _add_options,
-    _run,
-    _EXAMPLES,
-)

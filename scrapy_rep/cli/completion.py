@@ -10,26 +10,23 @@ from scrapy import commands
 from scrapy.settings import BaseSettings
 
 from scrapy_rep.cli.errors import FINE, CommandError
-from scrapy_rep.cli.options import Subcommand
+from scrapy_rep.cli.options import argument, subcommand
 
-_DESCRIPTION = """\
-Prints a script that completes "scrapy robots", its subcommands and options, and
-the names of Scrapy's own commands. Needs shtab (pip install shtab).
-
-Exit codes: 0 done, 2 error"""
-_EXAMPLES = """\
-  eval "$(scrapy robots completion bash)"
-  scrapy robots completion zsh > ~/.zfunc/_scrapy
-  scrapy robots completion tcsh > ~/.scrapy-completion.csh"""
+_SHELL = argument("shell", metavar="SHELL", choices=("bash", "zsh", "tcsh"), help="your shell")
 
 
-def _add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "shell", metavar="SHELL", choices=("bash", "zsh", "tcsh"), help="your shell"
-    )
+@subcommand("SHELL [options]", "print a script for shell completion", _SHELL)
+def completion(options: argparse.Namespace, settings: BaseSettings) -> int:
+    """Prints a script that completes "scrapy robots", its subcommands and options, and
+    the names of Scrapy's own commands. Needs shtab (pip install shtab).
 
+    Exit codes: 0 done, 2 error
 
-def _run(options: argparse.Namespace, settings: BaseSettings) -> int:
+    Examples:
+      eval "$(scrapy robots completion bash)"
+      scrapy robots completion zsh > ~/.zfunc/_scrapy
+      scrapy robots completion tcsh > ~/.scrapy-completion.csh
+    """
     try:
         import shtab
     except ImportError as error:
@@ -47,14 +44,3 @@ def _run(options: argparse.Namespace, settings: BaseSettings) -> int:
     command.add_options(robots)
     sys.stdout.write(shtab.complete(parser, options.shell) + "\n")
     return FINE
-
-
-COMPLETION = Subcommand(
-    "completion",
-    "SHELL [options]",
-    "print a script for shell completion",
-    _DESCRIPTION,
-    _add_options,
-    _run,
-    _EXAMPLES,
-)

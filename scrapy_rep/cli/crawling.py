@@ -6,8 +6,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
-from scrapy import Spider
+from scrapy import Request, Spider
 from scrapy.crawler import AsyncCrawlerProcess, Crawler, CrawlerProcess
+from scrapy.http import Response
 from scrapy.settings import BaseSettings, Settings
 from scrapy.utils.reactor import is_asyncio_reactor_installed, is_reactor_installed
 from twisted.python.failure import Failure
@@ -78,6 +79,12 @@ def run_spider(settings: Settings, spider: type[Spider], **arguments: Any) -> No
         task = reactorless.crawl(spider, **arguments)
         reactorless.start(install_signal_handlers=False)
         task.result()
+
+
+def header(message: Request | Response, name: str) -> str | None:
+    """The value of the header *name*, if it is there."""
+    value = message.headers.get(name)
+    return None if value is None else value.decode("latin-1")
 
 
 class _WorkSpider(Spider):

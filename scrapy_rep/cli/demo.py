@@ -6,6 +6,7 @@ import argparse
 import sys
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, TextIO
 from urllib.parse import urljoin
@@ -18,10 +19,10 @@ from scrapy.settings import BaseSettings, Settings
 from twisted.python.failure import Failure
 
 import scrapy_rep
-from scrapy_rep.cli.crawling import run_spider
+from scrapy_rep.cli.crawling import header, run_spider
 from scrapy_rep.cli.demo_sites import AGENT_TOKEN, DemoSite, Served, because, demo_sites, serving
 from scrapy_rep.cli.errors import FINE, WRONG, CommandError
-from scrapy_rep.cli.options import Subcommand
+from scrapy_rep.cli.options import argument, subcommand
 from scrapy_rep.cli.output import Column, Cut, Printer, Table
 from scrapy_rep.exceptions import RobotsForbidden
 from scrapy_rep.rep.parsing.urls import ROBOTS_TXT
@@ -61,30 +62,32 @@ _SETTINGS: dict[str, Any] = {
     "TELNETCONSOLE_ENABLED": False,
 }
 
-_DESCRIPTION = """\
-Starts HTTP servers on this machine whose robots.txt files are good, odd or
-broken, crawls them, and compares what the spider and the servers saw with what
-is expected. Needs no network. Settings of the project and -s have no effect.
-
-Exit codes: 0 all as expected, 1 differences (listed), 2 error"""
-_EXAMPLES = """\
-  scrapy robots demo
-  scrapy robots demo --report demo.html
-  scrapy robots demo -L DEBUG 2> demo.log"""
-
-
-def _add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
+_SUMMARY = "crawl demonstration sites on this machine, and check what happens"
+_ARGUMENTS = (
+    argument(
         "--report",
         metavar="FILE",
         nargs="?",
         const="robots-demo.html",
         help="write the report of the crawl, an HTML page (%(const)s by default); needs Jinja2",
-    )
-    parser.add_argument("-s", "--set", action="append", default=[], help=argparse.SUPPRESS)
+    ),
+    argument("-s", "--set", action="append", default=[], help=argparse.SUPPRESS),
+)
 
 
-def _run(options: argparse.Namespace, settings: BaseSettings) -> int:
+@subcommand("[options]", _SUMMARY, *_ARGUMENTS)
+def demo(options: argparse.Namespace, settings: BaseSettings) -> int:
+    """Starts HTTP servers on this machine whose robots.txt files are good, odd or
+    broken, crawls them, and compares what the spider and the servers saw with what
+    is expected. Needs no network. Settings of the project and -s have no effect.
+
+    Exit codes: 0 all as expected, 1 differences (listed), 2 error
+
+    Examples:
+      scrapy robots demo
+      scrapy robots demo --report demo.html
+      scrapy robots demo -L DEBUG 2> demo.log
+    """
     if options.set:
         raise CommandError("the demo has its own settings and does not accept -s")
     changes = _NO_LOG
@@ -99,7 +102,7 @@ def _run(options: argparse.Namespace, settings: BaseSettings) -> int:
     exit_code = run_demo(demo_sites(), sys.stdout, changes)
     if not report.is_file():
         raise CommandError(f"cannot write {report}")
-    Printer(sys.stdout).line(f"Report: {printable(str(report))}")
+    Printer().line(f"Report: {printable(str(report))}")
     return exit_code
 
 
@@ -112,30 +115,19 @@ def run_demo(sites: Sequence[DemoSite], out: TextIO, settings: dict[str, Any] = 
     printer = Printer(out)
     printer.line(f"scrapy-rep {scrapy_rep.__version__} on Scrapy {scrapy.__version__}")
     count = f"{len(sites)} origins, {sum(len(site.pages) for site in sites)} pages"
-    printer.line(f"{count} on this machine, to crawl as {AGENT_TOKEN}")
-    printer.line()
-    responses: dict[str, Response] = {}
-    reasons: list[str] = []
+    printer.line(f"{count} on this machine, to crawl as {AGENT_TOKEN}\n")
+    crawled: dict[str, Any] = {"printer": printer, "responses": {}, "reasons": []}
     with serving(sites) as served:
         started = time.monotonic()
-        run_spider(
-            Settings(_SETTINGS | settings),
-            _DemoSpider,
-            sites=served,
-            responses=responses,
-            reasons=reasons,
-            printer=printer,
-            started=started,
-        )
+        run_spider(Settings(_SETTINGS | settings), _DemoSpider, sites=served, **crawled)
         seconds = time.monotonic() - started
     printer.line()
-    Table(printer, _COLUMNS).write([_row(site, responses) for site in served])
-    printer.line()
+    Table(printer, _COLUMNS).write([_row(site, crawled["responses"]) for site in served])
     fetched, refused = sum(site.fetched for site in served), sum(len(s.refusals) for s in served)
-    printer.line(f"{count}: {fetched} fetched, {refused} refused in {seconds:.1f} s")
+    printer.line(f"\n{count}: {fetched} fetched, {refused} refused in {seconds:.1f} s")
     differences = [f"{each.site.name}: {line}" for each in served for line in each.differences()]
-    if reasons != ["finished"]:
-        differences.insert(0, f"the crawl ended early: {', '.join(reasons)}")
+    if crawled["reasons"] != ["finished"]:
+        differences.insert(0, f"the crawl ended early: {', '.join(crawled['reasons'])}")
     return _conclude(differences, printer)
 
 
@@ -144,12 +136,11 @@ class _DemoSpider(Spider):
 
     name = "robots-demo"
     sites: list[Served]
+    printer: Printer
     #: By URL, those to requests for robots.txt.
     responses: dict[str, Response]
     #: Why Scrapy ended the crawl: "finished", if all went well.
     reasons: list[str]
-    printer: Printer
-    started: float
 
     @classmethod
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> _DemoSpider:
@@ -159,36 +150,27 @@ class _DemoSpider(Spider):
         return spider
 
     async def start(self) -> AsyncIterator[Any]:
-        self.pages_done = self.sites_done = 0
+        self.started, self.pages_done, self.sites_done = time.monotonic(), 0, 0
         self.page_count = sum(len(site.site.pages) for site in self.sites)
+        meta = {"handle_httpstatus_all": True, "dont_redirect": True}
         for site in self.sites:
             for path in site.site.pages:
-                yield Request(
-                    site.url(path),
-                    callback=self.fetched,
-                    errback=self.failed,
-                    cb_kwargs={"site": site, "path": path},
-                    dont_filter=True,
-                    meta={"handle_httpstatus_all": True, "dont_redirect": True},
-                )
+                done = partial(self.done, site, path)
+                yield Request(site.url(path), done, errback=done, dont_filter=True, meta=meta)
 
     def downloaded(self, response: Response, request: Request) -> None:
-        if "site" not in request.cb_kwargs:
+        # Only a request for a page has an errback.
+        if request.errback is None:
             self.responses[request.url] = response.copy()
 
-    def fetched(self, response: Response, site: Served, path: str) -> None:
-        site.outcomes[path] = response.status
-        self.show_progress(site)
-
-    def failed(self, failure: Failure) -> None:
-        site, path = failure.request.cb_kwargs.values()  # type: ignore[attr-defined]
-        error = failure.value
-        text = printable(f"{type(error).__name__}: {error}")
-        site.outcomes[path] = error.verdict if isinstance(error, RobotsForbidden) else text
-        self.show_progress(site)
-
-    def show_progress(self, site: Served) -> None:
-        """Write a line if *site* is complete."""
+    def done(self, site: Served, path: str, result: Response | Failure) -> None:
+        """Note what came of a page. Write a line if *site* is complete."""
+        if isinstance(result, Response):
+            site.outcomes[path] = result.status
+        elif isinstance(result.value, RobotsForbidden):
+            site.outcomes[path] = result.value.verdict
+        else:
+            site.outcomes[path] = printable(f"{type(result.value).__name__}: {result.value}")
         self.pages_done += 1
         seconds = f"{time.monotonic() - self.started:5.1f} s"
         if len(site.outcomes) == len(site.site.pages):
@@ -225,7 +207,7 @@ def _redirect_chain(url: str, responses: Mapping[str, Response]) -> list[Respons
     found: list[Response] = []
     while (response := responses.get(url)) and response not in found:
         found.append(response)
-        url = urljoin(url, _header(response, "Location"))
+        url = urljoin(url, header(response, "Location") or "")
     return found
 
 
@@ -235,9 +217,9 @@ def _response_text(chain: Sequence[Response]) -> str:
         return "no answer"
     last = chain[-1]
     text = ", then ".join(str(response.status) for response in chain)
-    if encoding := _header(last, "Content-Encoding"):
+    if encoding := header(last, "Content-Encoding"):
         text += f" {printable(encoding)}"
-    if _header(last, "Location"):
+    if header(last, "Location"):
         # The crawl did not follow it: there was no end to it.
         text += ", ..."
     elif "download_stopped" in last.flags:
@@ -255,10 +237,6 @@ def _meaning(refusals: Sequence[Verdict], chain: Sequence[Response]) -> str:
     return "no rule" if chain and 200 <= chain[-1].status < 300 else "allow all"
 
 
-def _header(response: Response, name: str) -> str:
-    return (response.headers.get(name) or b"").decode("latin-1")
-
-
 def _conclude(differences: list[str], printer: Printer) -> int:
     """Write whether all was as expected, and return the exit code."""
     if not differences:
@@ -273,14 +251,3 @@ def _conclude(differences: list[str], printer: Printer) -> int:
     if len(differences) > _MOST_DIFFERENCES:
         printer.line(f"  and {len(differences) - _MOST_DIFFERENCES} more")
     return WRONG
-
-
-DEMO = Subcommand(
-    "demo",
-    "[options]",
-    "crawl demonstration sites on this machine, and check what happens",
-    _DESCRIPTION,
-    _add_options,
-    _run,
-    _EXAMPLES,
-)

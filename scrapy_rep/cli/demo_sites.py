@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 from scrapy import Request
 
@@ -67,7 +68,11 @@ _OPEN_PAGES = allowed("/", "/page")
 _HTML = b"<!DOCTYPE html>\n<html><body>\nDisallow: /\n</body></html>\n"
 _REFUSE_ALL = b"User-agent: *\nDisallow: /\n"
 # The handler or the fetcher gives up first, and the operating system words the rest.
-_UNREACHABLE = dict.fromkeys(("/", "/page"), "unreachable (")
+_UNREACHABLE = dict.fromkeys(_OPEN_PAGES, "unreachable (")
+_STATUS_500 = dict.fromkeys(_OPEN_PAGES, "unreachable (status 500)")
+# The same letter in UTF-8 is another path than in Latin-1.
+_LATIN_1 = b"User-agent: *\nDisallow: /caf\xe9/\n"
+_UTF_16 = codecs.BOM_UTF16_LE + _LATIN_1.decode("latin-1").encode("utf-16-le")
 
 _SITES = (
     DemoSite(
@@ -102,14 +107,8 @@ _SITES = (
     ),
     # RFC 9309 §2.3.1.3: 400 to 499 is "unavailable". §2.3.1.4: 500 to 599 is "unreachable". The
     # body of such an answer is not a robots.txt.
-    DemoSite("404", http_response(404, _REFUSE_ALL), _OPEN_PAGES),
-    DemoSite("403", http_response(403, _REFUSE_ALL), _OPEN_PAGES),
-    DemoSite("429", http_response(429, _REFUSE_ALL), _OPEN_PAGES),
-    DemoSite(
-        "500",
-        http_response(500, b"User-agent: *\nAllow: /\n"),
-        dict.fromkeys(("/", "/page"), "unreachable (status 500)"),
-    ),
+    *(DemoSite(f"{n}", http_response(n, _REFUSE_ALL), _OPEN_PAGES) for n in (404, 403, 429)),
+    DemoSite("500", http_response(500, b"User-agent: *\nAllow: /\n"), _STATUS_500),
     # RFC 9309 §2.3.1.2: the rules found in the end are those of the first origin.
     DemoSite(
         "redirect",
@@ -135,15 +134,14 @@ _SITES = (
         allowed("/one/page") | {"/two/page": "line 2: Disallow: /two/"},
         beside="one port",
     ),
-    # The same letter in UTF-8 is another path.
     DemoSite(
         "Latin-1",
-        says(b"User-agent: *\nDisallow: /caf\xe9/\n"),
+        says(_LATIN_1),
         {"/caf%E9/menu": "line 2: Disallow: /caf\\xe9/"} | allowed("/caf%C3%A9/menu", "/"),
     ),
     DemoSite(
         "UTF-16",
-        says(codecs.BOM_UTF16_LE + "User-agent: *\nDisallow: /caf\xe9/\n".encode("utf-16-le")),
+        says(_UTF_16),
         {"/caf%C3%A9/menu": "line 2: Disallow: /caf\xe9/"} | allowed("/caf%E9/menu"),
     ),
     DemoSite(
@@ -207,15 +205,13 @@ class Served:
             if not outcome.startswith(wanted):
                 expected = f"refused ({reason})" if reason else "fetched"
                 yield f"{path}: expected {expected}, but {outcome}"
-        requests, seen = self._expected_requests(), Counter(self.server.targets())
-        for target in requests | seen:
-            if requests[target] != seen[target]:
-                yield (
-                    f"{target}: expected {_times(requests[target])} at the server, "
-                    f"but it was asked for {_times(seen[target])}"
-                )
+        wanted_targets, seen = self._expected_targets(), Counter(self.server.targets())
+        for target in wanted_targets | seen:
+            if wanted_targets[target] != seen[target]:
+                wanted = f"expected {_times(wanted_targets[target])} at the server"
+                yield f"{target}: {wanted}, but it was asked for {_times(seen[target])}"
 
-    def _expected_requests(self) -> Counter[str]:
+    def _expected_targets(self) -> Counter[str]:
         """Each allowed page once, and robots.txt as often as the site says."""
         if self.site.robots is None:
             return Counter()
@@ -247,19 +243,18 @@ def serving(sites: Sequence[DemoSite]) -> Iterator[list[Served]]:
                 by_name[site.name] = Site("http", *port.getsockname())
             else:
                 host = by_name[site.beside].host if site.beside else ""
-                by_name[site.name] = servers.serve(_answer(site, by_name), host=host)
+                by_name[site.name] = servers.serve(partial(_answer, site, by_name), host=host)
         yield [Served(site, by_name[site.name]) for site in sites]
 
 
-def _answer(site: DemoSite, by_name: dict[str, Site]) -> Answer:
-    async def answer(asked: Asked, writer: asyncio.StreamWriter) -> None:
-        if asked.target != ROBOTS_TXT:
-            writer.write(site.hops.get(asked.target, _PAGE))
-        elif isinstance(site.robots, str):
-            writer.write(redirect(by_name[site.robots].url + ROBOTS_TXT, 301))
-        elif isinstance(site.robots, bytes):
-            writer.write(site.robots)
-        elif site.robots is not None:
-            await site.robots(asked, writer)
-
-    return answer
+async def _answer(
+    site: DemoSite, by_name: dict[str, Site], asked: Asked, writer: asyncio.StreamWriter
+) -> None:
+    if asked.target != ROBOTS_TXT:
+        writer.write(site.hops.get(asked.target, _PAGE))
+    elif isinstance(site.robots, str):
+        writer.write(redirect(by_name[site.robots].url + ROBOTS_TXT, 301))
+    elif isinstance(site.robots, bytes):
+        writer.write(site.robots)
+    elif site.robots is not None:
+        await site.robots(asked, writer)

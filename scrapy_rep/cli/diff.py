@@ -5,60 +5,60 @@ from __future__ import annotations
 import argparse
 import difflib
 import json
-import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 from scrapy.settings import BaseSettings
 
-from scrapy_rep.cli import options as common
 from scrapy_rep.cli.errors import FINE, WRONG, CommandError
-from scrapy_rep.cli.options import Subcommand
+from scrapy_rep.cli.options import AGENT, DIALECT, argument, format_of, subcommand
 from scrapy_rep.cli.output import Printer, Style, write_json
 from scrapy_rep.cli.sources import STDIN, Session, absolute, is_url, lines_of_stdin, origin_of
 from scrapy_rep.cli.store import versions_in_store
 from scrapy_rep.evidence.changes import AgentChange, Changes, changes
 from scrapy_rep.rep.parsing.lines import split_lines
 from scrapy_rep.rep.rules.robotstxt import RobotsTxt
-from scrapy_rep.rep.text import plural, printable
+from scrapy_rep.rep.text import listed, plural, printable
 
-_DESCRIPTION = """\
-Shows what a change of a robots.txt changes: which agents gain or lose access,
-which records come or go, and which URLs get another answer. OLD and NEW are
-files. With a URL, A and B are versions in the store: see "history".
-
-Exit codes: 0 done, 1 something changes (with --fail-on-change), 2 error"""
-_EXAMPLES = """\
-  scrapy robots diff live.txt proposed.txt --urls urls.txt --fail-on-change
-  scrapy robots diff https://example.com
-  scrapy robots diff https://example.com 3 1 --urls audit/books.jsonl"""
+_ARGUMENTS = (
+    argument("source", metavar="OLD|URL", help="a file, or a URL of the origin"),
+    argument("others", metavar="NEW|A B", nargs="*", help="a file, or two numbers"),
+    argument("--urls", metavar="FILE", help="URLs that are tried with both"),
+    argument("--fail-on-change", action="store_true", help="exit with 1 if anything changes"),
+    argument("--text", action="store_true", help="show the lines that differ, too"),
+    *(AGENT, DIALECT, format_of()),
+)
 
 
-def _add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("source", metavar="OLD|URL", help="a file, or a URL of the origin")
-    parser.add_argument("others", metavar="NEW|A B", nargs="*", help="a file, or two numbers")
-    parser.add_argument("--urls", metavar="FILE", help="URLs that are tried with both")
-    parser.add_argument(
-        "--fail-on-change", action="store_true", help="exit with 1 if anything changes"
-    )
-    parser.add_argument("--text", action="store_true", help="show the lines that differ, too")
-    common.add(parser, "--agent", "--dialect")
-    common.add_json(parser)
+@subcommand("OLD NEW | URL [A B] [options]", "what a change of a robots.txt changes", *_ARGUMENTS)
+def diff(options: argparse.Namespace, settings: BaseSettings) -> int:
+    """Shows what a change of a robots.txt changes: which agents gain or lose access,
+    which records come or go, and which URLs get another answer. OLD and NEW are
+    files. With a URL, A and B are versions in the store: see "history".
 
+    Exit codes: 0 done, 1 something changes (with --fail-on-change), 2 error
 
-def _run(options: argparse.Namespace, settings: BaseSettings) -> int:
+    Examples:
+      scrapy robots diff live.txt proposed.txt --urls urls.txt --fail-on-change
+      scrapy robots diff https://example.com
+      scrapy robots diff https://example.com 3 1 --urls audit/books.jsonl
+    """
     session = Session.of(options, settings)
     old, new = _files(options, session)
     urls = list(_urls(options.urls)) if options.urls else []
     found = changes(old, new, urls, session.agents)
     if options.format == "json":
-        write_json(_as_json(found, len(urls)))
+        fields = asdict(found)
+        about = {"same_file": fields.pop("is_same_file"), "changed": not found.is_nothing}
+        flips = {"urls": len(urls), "flips": fields.pop("flips")}
+        write_json(about | fields | flips)
     else:
-        _show(found, len(urls), Printer(sys.stdout), session)
+        _show(found, len(urls), session, Printer())
         if options.text:
-            _show_text(old, new, Printer(sys.stdout))
+            before, after = map(_printable_lines, (old, new))
+            for line in difflib.unified_diff(before, after, "old", "new", lineterm=""):
+                Printer().line(line)
     changed = not found.is_nothing or bool(found.flips)
     return WRONG if options.fail_on_change and changed else FINE
 
@@ -110,7 +110,11 @@ def _url_of_line(line: str) -> str | None:
     return url if isinstance(url, str) else None
 
 
-def _show(found: Changes, tried: int, printer: Printer, session: Session) -> None:
+def _printable_lines(file: RobotsTxt) -> list[str]:
+    return [printable(line) for line in split_lines(file.body, file.dialect)]
+
+
+def _show(found: Changes, tried: int, session: Session, printer: Printer) -> None:
     if found.is_same_file:
         printer.line("Nothing changes: it is the same file.")
     elif found.is_nothing:
@@ -134,41 +138,15 @@ def _show(found: Changes, tried: int, printer: Printer, session: Session) -> Non
 
 
 def _show_agents(change: AgentChange, printer: Printer) -> None:
-    names = ", ".join(printable(name) for name in change.names[:10])
-    if len(change.names) > 10:
-        names += f" and {len(change.names) - 10:,} more"
+    names = listed(change.names)
     tried = f"{plural(change.tried, 'path')} that were tried"
-    gained, lost = ("gained", change.gained, Style.GOOD), ("lost", change.lost, Style.BAD)
-    for verb, paths, style in (gained, lost):
+    for verb, paths, style in (
+        ("gained", change.gained, Style.GOOD),
+        ("lost", change.lost, Style.BAD),
+    ):
         if paths:
             said = printer.styled(f"{names} {verb} access", style)
             examples = change.examples(paths)
             printer.line(f"{said}: {len(paths):,} of {tried}, such as {examples}")
     if not (change.gained or change.lost):
         printer.line(f"{names}: other rules, but {tried} are as before")
-
-
-def _show_text(old: RobotsTxt, new: RobotsTxt, printer: Printer) -> None:
-    before, after = (
-        [printable(line) for line in split_lines(each.body, each.dialect)] for each in (old, new)
-    )
-    for line in difflib.unified_diff(before, after, "old", "new", lineterm=""):
-        printer.line(line)
-
-
-def _as_json(found: Changes, tried: int) -> dict[str, Any]:
-    fields = asdict(found)
-    same_file, flips = fields.pop("is_same_file"), fields.pop("flips")
-    first = {"same_file": same_file, "changed": not found.is_nothing}
-    return first | fields | {"urls": tried, "flips": flips}
-
-
-DIFF = Subcommand(
-    "diff",
-    "OLD NEW | URL [A B] [options]",
-    "what a change of a robots.txt changes",
-    _DESCRIPTION,
-    _add_options,
-    _run,
-    _EXAMPLES,
-)

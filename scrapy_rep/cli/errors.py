@@ -6,8 +6,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 from scrapy.exceptions import NotConfigured
 
@@ -37,10 +36,13 @@ def exit_code_of(words: str, run: Callable[[], int]) -> int:
 
     Expected errors are written to standard error after *words*, the command as it was typed.
     """
+    can_handle = threading.current_thread() is threading.main_thread()
+    if can_handle:
+        # An interrupt ends the process quietly and at once: no command leaves work half done.
+        before = signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
-        with _interruptible():
-            code = run()
-            sys.stdout.flush()
+        code = run()
+        sys.stdout.flush()
     except BrokenPipeError:
         # Python would write the rest at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -49,17 +51,7 @@ def exit_code_of(words: str, run: Callable[[], int]) -> int:
         message = printable(str(error) or type(error).__name__, most=None)
         sys.stderr.write(f"{words}: error: {message}\n")
         return FAILED
-    return code
-
-
-@contextmanager
-def _interruptible() -> Iterator[None]:
-    """Let an interrupt end the process quietly and at once: no command leaves work half done."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_DFL)
-    try:
-        yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        if can_handle:
+            signal.signal(signal.SIGINT, before)
+    return code

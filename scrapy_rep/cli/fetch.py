@@ -15,13 +15,12 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 from scrapy.settings import BaseSettings
 
-from scrapy_rep.cli import options as common
-from scrapy_rep.cli.crawling import with_crawler
+from scrapy_rep.cli.crawling import header, with_crawler
 from scrapy_rep.cli.errors import FAILED, FINE, WRONG, CommandError
-from scrapy_rep.cli.options import Subcommand
+from scrapy_rep.cli.options import DIALECT, argument, format_of, subcommand
 from scrapy_rep.cli.output import Printer, Style, span, write_json
 from scrapy_rep.cli.sources import Session, origin_of
-from scrapy_rep.cli.store import OriginState, state_of
+from scrapy_rep.cli.store import state_of
 from scrapy_rep.policies.cache import PolicyCache, steady
 from scrapy_rep.rep.caching.access import FetchResult
 from scrapy_rep.rep.caching.freshness import validators
@@ -29,7 +28,6 @@ from scrapy_rep.rep.dialects import Access
 from scrapy_rep.rep.lint.findings import Severity
 from scrapy_rep.rep.parsing.lines import utf16_of
 from scrapy_rep.rep.parsing.urls import Origin
-from scrapy_rep.rep.policy import Policy
 from scrapy_rep.rep.rules.robotstxt import RobotsTxt
 from scrapy_rep.rep.text import plural, printable
 from scrapy_rep.settings import RepSettings
@@ -42,26 +40,27 @@ _STYLES = {
 }
 _EXIT_CODES = {Access.UNREACHABLE.value: FAILED, Access.DISALLOWED.value: WRONG}
 
-_DESCRIPTION = """\
-Fetches the robots.txt of an origin now, and shows how the server answered and
-what that means for a crawl. It neither reads nor changes the store.
-
-Exit codes: 0 fetched or not found, 1 the answer refuses all, 2 error or
-unreachable"""
-_EXAMPLES = """\
-  scrapy robots fetch https://example.com
-  scrapy robots fetch --body example.com > robots.txt
-  scrapy robots fetch --json -s USER_AGENT=ExampleBot/1.0 example.com"""
+_SHOWN = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
+_ARGUMENTS = (
+    argument("url", metavar="URL", help="a URL of the site, or its host"),
+    argument("--body", action="store_true", help="write only the robots.txt itself"),
+    *(DIALECT, format_of()),
+)
 
 
-def _add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("url", metavar="URL", help="a URL of the site, or its host")
-    parser.add_argument("--body", action="store_true", help="write only the robots.txt itself")
-    common.add(parser, "--dialect")
-    common.add_json(parser)
+@subcommand("URL [options]", "show how the server answers, and what that means", *_ARGUMENTS)
+def fetch(options: argparse.Namespace, settings: BaseSettings) -> int:
+    """Fetches the robots.txt of an origin now, and shows how the server answered and
+    what that means for a crawl. It neither reads nor changes the store.
 
+    Exit codes: 0 fetched or not found, 1 the answer refuses all, 2 error or
+    unreachable
 
-def _run(options: argparse.Namespace, settings: BaseSettings) -> int:
+    Examples:
+      scrapy robots fetch https://example.com
+      scrapy robots fetch --body example.com > robots.txt
+      scrapy robots fetch --json -s USER_AGENT=ExampleBot/1.0 example.com
+    """
     if options.body and options.format == "json":
         raise CommandError("--body and --format json exclude each other")
     if options.body and sys.stdout.isatty():
@@ -74,68 +73,57 @@ def _run(options: argparse.Namespace, settings: BaseSettings) -> int:
         write_json(found)
     elif options.body:
         sys.stdout.buffer.write(b"" if found["size"] is None else body)
-        sys.stdout.buffer.flush()
     else:
-        _show(found, Printer(sys.stdout))
+        _show(found, Printer())
     return _EXIT_CODES.get(found["access"], FINE)
 
 
 async def _fetch(crawler: Crawler, origin: Origin) -> tuple[dict[str, Any], bytes]:
     """What ``--json`` writes, and the body of the last answer."""
-    # One for each request: with what was answered, if it was.
-    hops: list[dict[str, Any]] = []
-    user_agent = None
+    hops: list[tuple[Request, Response | None]] = []
 
     def requested(request: Request) -> None:
-        nonlocal user_agent
-        user_agent = _header(request, "User-Agent")
-        rest = ("status", "location", "content_type", "bytes", "seconds")
-        hops.append({"url": request.url, **dict.fromkeys(rest)})
+        hops.append((request, None))
 
     def answered(response: Response, request: Request) -> None:
-        hops[-1] = {
-            "url": request.url,
-            "status": response.status,
-            "location": _header(response, "Location"),
-            "content_type": _header(response, "Content-Type"),
-            "bytes": len(response.body),
-            "seconds": round(request.meta.get("download_latency", 0.0), 3),
-        }
+        hops[-1] = (request, response)
 
     crawler.signals.connect(requested, signals.request_reached_downloader)
     crawler.signals.connect(answered, signals.response_downloaded)
     settings = RepSettings.read(crawler.settings)
     cache = PolicyCache(crawler, settings, steady())
     policy = await cache.revalidate(origin, Request(origin.robots_url))
-    fetched = {"user_agent": user_agent or "", "hops": hops}
-    state = state_of(policy.entry, settings, time.time())
-    return _as_json(policy, state, fetched), policy.entry.last.body
-
-
-def _as_json(policy: Policy, state: OriginState, fetched: dict[str, Any]) -> dict[str, Any]:
-    last = policy.entry.last
-    has_file = policy.access is Access.SUCCESSFUL and policy.stored is not None
-    return {
-        "origin": str(policy.origin),
+    state, last = state_of(policy.entry, settings, time.time()), policy.entry.last
+    is_file = policy.access is Access.SUCCESSFUL and policy.stored is not None
+    value = {
+        "origin": str(origin),
         "access": policy.access.value,
         "meaning": state.meaning,
         "status": last.status,
         "detail": last.detail,
-        **fetched,
+        "user_agent": (header(hops[-1][0], "User-Agent") if hops else None) or "",
+        "hops": [_hop(*each) for each in hops],
         "url": last.url,
-        "headers": [list(header) for header in last.headers],
+        "headers": [list(each) for each in last.headers],
         "validators": dict(validators(policy.entry)),
         "lifetime": state.lifetime,
-        "size": len(last.body) if has_file else None,
+        "size": len(last.body) if is_file else None,
         "cut": last.cut,
-        "encoding": _encoding(last.body) if has_file else None,
-        "findings": _findings(last, state.settings) if has_file else None,
+        "encoding": _encoding(last.body) if is_file else None,
+        "findings": _findings(last, settings) if is_file else None,
     }
+    return value, last.body
 
 
-def _header(message: Request | Response, name: str) -> str | None:
-    value = message.headers.get(name)
-    return None if value is None else value.decode("latin-1")
+def _hop(request: Request, response: Response | None) -> dict[str, Any]:
+    """One request, and what was answered, if it was."""
+    answer = dict.fromkeys(("status", "location", "content_type", "bytes", "seconds"))
+    if response is not None:
+        headers = (header(response, name) for name in ("Location", "Content-Type"))
+        seconds = round(request.meta.get("download_latency", 0.0), 3)
+        values = (response.status, *headers, len(response.body), seconds)
+        answer = dict(zip(answer, values, strict=True))
+    return {"url": request.url, **answer}
 
 
 def _encoding(body: bytes) -> str:
@@ -152,8 +140,7 @@ def _findings(result: FetchResult, settings: RepSettings) -> dict[str, int]:
     limit = result.size_to_read(settings.max_size)
     file = RobotsTxt.parse(result.body, settings.dialect, max_size=limit)
     counts = Counter(finding.severity for finding in file.findings)
-    shown = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
-    return {severity.value: counts[severity] for severity in shown}
+    return {severity.value: counts[severity] for severity in _SHOWN}
 
 
 def _show(found: dict[str, Any], printer: Printer) -> None:
@@ -188,14 +175,3 @@ def _fields(found: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "encoding", found["encoding"]
         findings = found["findings"].items()
         yield "findings", ", ".join(plural(count, name) for name, count in findings)
-
-
-FETCH = Subcommand(
-    "fetch",
-    "URL [options]",
-    "show how the server answers, and what that means",
-    _DESCRIPTION,
-    _add_options,
-    _run,
-    _EXAMPLES,
-)

@@ -15,9 +15,8 @@ from urllib.parse import quote
 from scrapy.settings import BaseSettings
 
 import scrapy_rep
-from scrapy_rep.cli import options as common
 from scrapy_rep.cli.errors import FINE, WRONG, CommandError
-from scrapy_rep.cli.options import Subcommand
+from scrapy_rep.cli.options import DIALECT, SOURCE, argument, format_of, subcommand
 from scrapy_rep.cli.output import Printer, Records, Style, finding_as_json, write_json
 from scrapy_rep.cli.sources import Session, is_url
 from scrapy_rep.rep.lint.findings import Finding, FindingKind, Severity
@@ -32,27 +31,27 @@ _STYLES = {
     Severity.OK: Style.GOOD,
 }
 
-_DESCRIPTION = """\
-Finds mistakes in a robots.txt: lines that are ignored, rules that match nothing
-or never decide, groups that do not end where they seem to. SOURCE is a URL of
-the site, a file, or - for standard input. A URL is always fetched.
-
-Exit codes: 0 no errors or warnings, 1 errors or warnings, 2 the file cannot be
-read"""
-_EXAMPLES = """\
-  scrapy robots lint robots.txt
-  scrapy robots lint https://example.com
-  scrapy robots lint --format sarif static/robots.txt > robots.sarif"""
+_SUMMARY = "find mistakes in a robots.txt"
+_ARGUMENTS = (
+    *(SOURCE, argument("--all", action="store_true", help="show correct lines, too"), DIALECT),
+    format_of("csv", "sarif"),
+)
 
 
-def _add_options(parser: argparse.ArgumentParser) -> None:
-    common.add(parser, "source")
-    parser.add_argument("--all", action="store_true", help="show correct lines, too")
-    common.add(parser, "--dialect")
-    common.add_json(parser, "csv", "sarif")
+@subcommand("SOURCE [options]", _SUMMARY, *_ARGUMENTS)
+def lint(options: argparse.Namespace, settings: BaseSettings) -> int:
+    """Finds mistakes in a robots.txt: lines that are ignored, rules that match nothing
+    or never decide, groups that do not end where they seem to. SOURCE is a URL of
+    the site, a file, or - for standard input. A URL is always fetched.
 
+    Exit codes: 0 no errors or warnings, 1 errors or warnings, 2 the file cannot be
+    read
 
-def _run(options: argparse.Namespace, settings: BaseSettings) -> int:
+    Examples:
+      scrapy robots lint robots.txt
+      scrapy robots lint https://example.com
+      scrapy robots lint --format sarif static/robots.txt > robots.sarif
+    """
     # The author of a file who has just changed it wants to see the new one.
     robots = replace(Session.of(options, settings), fresh=True).load(options.source)
     if robots.file is None:
@@ -65,7 +64,7 @@ def _run(options: argparse.Namespace, settings: BaseSettings) -> int:
         write_json(_as_json(name, robots.file, counts, shown))
     elif options.format == "csv":
         records = Records("csv", ("name", "line", "severity", "kind", "sentence"))
-        records.write(*({"name": name, **finding} for finding in map(_finding_as_json, shown)))
+        records.write(*({"name": name} | _finding_as_json(each) for each in shown))
     elif options.format == "sarif":
         sys.stdout.write(json.dumps(_as_sarif(name, shown), indent=2) + "\n")
     else:
@@ -82,7 +81,7 @@ def _finding_as_json(finding: Finding) -> dict[str, Any]:
 
 
 def _show(name: str, file: RobotsTxt, counts: Counter[Severity], shown: Iterable[Finding]) -> None:
-    printer = Printer(sys.stdout)
+    printer = Printer()
     for finding in shown:
         severity = printer.styled(finding.severity.value, _STYLES[finding.severity])
         kind = printer.styled(f"[{finding.kind.value}]", Style.FAINT)
@@ -121,12 +120,15 @@ _KINDS = list(FindingKind)
 
 def _as_sarif(name: str, findings: Iterable[Finding]) -> dict[str, Any]:
     """A log with one run: *findings* in the file or at the URL called *name*."""
+    path = Path(name)
+    # Tools look for relative ones in a checkout.
+    uri = path.as_uri() if path.is_absolute() else quote(path.as_posix())
+    location = {"uri": name if is_url(name) else uri}
     driver = {
         "name": "scrapy-rep",
         "version": scrapy_rep.__version__,
         "rules": [_sarif_rule(kind) for kind in _KINDS],
     }
-    location = {"uri": _uri(name)}
     results = [_sarif_result(finding, location) for finding in findings]
     run = {"tool": {"driver": driver}, "artifacts": [{"location": location}], "results": results}
     return {"$schema": _SARIF_SCHEMA, "version": "2.1.0", "runs": [run]}
@@ -155,22 +157,3 @@ def _sarif_result(finding: Finding, location: dict[str, Any]) -> dict[str, Any]:
         "message": {"text": finding.sentence},
         "locations": [{"physicalLocation": place}],
     }
-
-
-def _uri(name: str) -> str:
-    """*name* as a URI; tools look for relative ones in a checkout."""
-    if is_url(name):
-        return name
-    path = Path(name)
-    return path.as_uri() if path.is_absolute() else quote(path.as_posix())
-
-
-LINT = Subcommand(
-    "lint",
-    "SOURCE [options]",
-    "find mistakes in a robots.txt",
-    _DESCRIPTION,
-    _add_options,
-    _run,
-    _EXAMPLES,
-)

@@ -31,13 +31,13 @@ class Style(Enum):
 
 
 class Printer:
-    """Writes lines to a text stream. On a terminal, the last line can be replaced."""
+    """Writes lines to *out* or standard output. On a terminal, the last can be replaced."""
 
     # Seconds between two changes of the last line.
     _PAUSE = 0.1
 
-    def __init__(self, out: TextIO) -> None:
-        self._out = out
+    def __init__(self, out: TextIO | None = None) -> None:
+        self._out = out = out or sys.stdout
         if isinstance(out, TextIOWrapper):
             # Some terminals and pipes can only show ASCII.
             out.reconfigure(errors="backslashreplace")
@@ -114,7 +114,7 @@ class Cut(Enum):
 
 
 class Column(NamedTuple):
-    """A column of a table, with a least *width*.
+    """A column of a table, with a least *width*; its cells may be *styled* as their rows.
 
     Where a terminal is too narrow, cells are *cut*, and what all rows share is written once:
     the cell, or the origin of URLs.
@@ -125,21 +125,20 @@ class Column(NamedTuple):
     cut: Cut = Cut.NOWHERE
     shared: bool = False
     width: int = 0
+    styled: bool = False
 
 
 class Table:
-    """A table of *columns*. *styled* is the number of the cell that gets the style of a row.
+    """A table of *columns*, written in portions.
 
-    In a pipe nothing is cut, and the first rows decide how wide the columns are.
+    On a terminal, each portion is a table. In a pipe nothing is cut, and the first rows decide
+    how wide the columns are.
     """
 
-    def __init__(self, printer: Printer, columns: Iterable[Column], *, styled: int = 0) -> None:
+    def __init__(self, printer: Printer, columns: Iterable[Column]) -> None:
         self._printer = printer
-        self._columns = list(columns)
-        self._styled = styled
-        # By number, the width of each column that is shown; and what URLs are shown without.
-        self._widths: dict[int, int] = {}
-        self._origin = ""
+        self._columns = tuple(columns)
+        self._widths: list[int] = []
 
     def write(
         self,
@@ -148,77 +147,73 @@ class Table:
         notes: Iterable[Iterable[str]] = (),
     ) -> None:
         """Write *rows*, each in its style and before its *notes*; titles before the first ones."""
-        if rows and not (self._widths and self._printer.width is None):
-            self._begin(rows)
+        columns: Sequence[Column] = self._columns
+        terminal = self._printer.width
+        if rows and (terminal is not None or not self._widths):
+            self._widths = _widths(columns, rows)
+            if terminal is not None and _excess(self._widths, terminal):
+                columns, rows = self._without_shared(rows)
+                self._widths = _fitted(columns, rows, terminal)
+            self._write([column.title for column in columns], columns)
+            # The last column is as wide as each row needs it.
+            widths = [*self._widths[:-1], *_widths(columns[-1:], [])]
+            self._printer.line("  ".join("-" * width for width in widths))
         every = zip(rows, chain(styles, repeat(None)), chain(notes, repeat(())), strict=False)
         for row, style, lines in every:
-            self._write(row, style)
+            self._write(row, columns, style)
             for line in lines:
                 self._printer.line(f"    {line}")
 
-    def _begin(self, rows: Sequence[Sequence[str]]) -> None:
-        """Decide what is shown how wide, and write the titles."""
-        titles = [column.title for column in self._columns]
-        self._origin = ""
-        least = [column.width for column in self._columns]
-        self._widths = dict(enumerate(map(max, self._natural([titles, *rows]), least)))
-        # The last column is as wide as each row needs it.
-        underlined = max(len(titles[-1]), least[-1])
-        if self._excess() > 0:
-            self._write_shared(rows)
-            natural = self._natural([titles, *rows])
-            self._widths = {number: natural[number] for number in self._widths}
-            self._fit(rows)
-            underlined = len(titles[-1])
-        self._write(titles)
-        *widths, _ = self._widths.values()
-        self._printer.line("  ".join("-" * width for width in [*widths, underlined]))
-
-    def _natural(self, rows: Iterable[Sequence[str]]) -> list[int]:
-        """How wide each column needs to be."""
-        return [max(map(len, map(self._shown, cells))) for cells in zip(*rows, strict=True)]
-
-    def _excess(self) -> int:
-        """How many columns of the terminal are missing."""
-        wide = sum(self._widths.values()) + 2 * (len(self._widths) - 1)
-        return 0 if self._printer.width is None else max(0, wide - self._printer.width)
-
-    def _write_shared(self, rows: Sequence[Sequence[str]]) -> None:
-        """Write what all *rows* share, and leave it out of them."""
-        shared = []
-        for number, (column, *cells) in enumerate(zip(self._columns, *rows, strict=True)):
-            if column.shared and column.cut is Cut.MIDDLE:
-                self._origin = _common_origin(cells)
-                shared += [self._origin] if self._origin else []
-            elif column.shared and len(set(cells)) == 1:
+    def _without_shared(
+        self, rows: Sequence[Sequence[str]]
+    ) -> tuple[list[Column], list[tuple[str, ...]]]:
+        """Write what all *rows* share; return what is left, in columns without a least width."""
+        shared, left = [], dict[Column, list[str]]()
+        for column, *cells in zip(self._columns, *rows, strict=True):
+            if column.shared and column.cut is not Cut.MIDDLE and len(set(cells)) == 1:
                 shared.append(f"{column.title} {cells[0]}")
-                del self._widths[number]
+                continue
+            origin = _common_origin(cells) if column.shared and column.cut is Cut.MIDDLE else ""
+            shared += [origin] if origin else []
+            texts = [cell.removeprefix(origin) or "/" for cell in cells] if origin else cells
+            left[column._replace(width=0)] = texts
         if shared:
             self._printer.line(f"for all: {', '.join(shared)}")
+        return list(left), list(zip(*left.values(), strict=True))
 
-    def _fit(self, rows: Sequence[Sequence[str]]) -> None:
-        """Make columns narrower, but none so narrow that two different URLs look the same."""
-        for cut in (Cut.END, Cut.MIDDLE):
-            for number, natural in self._widths.items():
-                if self._columns[number].cut is not cut or natural <= _LEAST:
-                    continue
-                fitted = max(_LEAST, natural - self._excess())
-                cells = {self._shown(row[number]) for row in rows}
-                if cut is Cut.END or len({_cut(cell, fitted, cut) for cell in cells}) == len(cells):
-                    self._widths[number] = fitted
-
-    def _shown(self, cell: str) -> str:
-        return (cell.removeprefix(self._origin) or "/") if self._origin else cell
-
-    def _write(self, row: Sequence[str], style: Style | None = None) -> None:
+    def _write(
+        self, row: Iterable[str], columns: Iterable[Column], style: Style | None = None
+    ) -> None:
         cells = []
-        for number, width in self._widths.items():
-            column, cell = self._columns[number], self._shown(row[number])
-            if self._printer.width is not None:
-                cell = _cut(cell, width, column.cut)
-            cell = cell.rjust(width) if column.right else cell.ljust(width)
-            cells.append(self._printer.styled(cell, style) if number == self._styled else cell)
+        for cell, column, width in zip(row, columns, self._widths, strict=True):
+            text = cell if self._printer.width is None else _cut(cell, width, column.cut)
+            text = text.rjust(width) if column.right else text.ljust(width)
+            cells.append(self._printer.styled(text, style if column.styled else None))
         self._printer.line("  ".join(cells).rstrip())
+
+
+def _widths(columns: Iterable[Column], rows: Iterable[Sequence[str]]) -> list[int]:
+    """How wide each column needs to be."""
+    cells = zip([column.title for column in columns], *rows, strict=True)
+    return [max(c.width, *map(len, texts)) for c, texts in zip(columns, cells, strict=True)]
+
+
+def _excess(widths: Sequence[int], terminal: int) -> int:
+    """How many columns of the terminal are missing."""
+    return max(0, sum(widths) + 2 * (len(widths) - 1) - terminal)
+
+
+def _fitted(columns: Sequence[Column], rows: Sequence[Sequence[str]], terminal: int) -> list[int]:
+    """Widths for a terminal, but none so narrow that two different URLs look the same."""
+    widths = _widths(columns, rows)
+    for cut in (Cut.END, Cut.MIDDLE):
+        for number, column in enumerate(columns):
+            if column.cut is cut and widths[number] > _LEAST:
+                fitted = max(_LEAST, widths[number] - _excess(widths, terminal))
+                cells = {row[number] for row in rows}
+                if cut is Cut.END or len({_cut(cell, fitted, cut) for cell in cells}) == len(cells):
+                    widths[number] = fitted
+    return widths
 
 
 def _common_origin(urls: Iterable[str]) -> str:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import Any, NamedTuple
 
 from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.settings import BaseSettings
 
-from scrapy_rep.cli import options as common
 from scrapy_rep.cli.crawling import with_crawler
 from scrapy_rep.cli.errors import FAILED, FINE, WRONG, CommandError
-from scrapy_rep.cli.options import Subcommand
+from scrapy_rep.cli.options import AGENT, DIALECT, argument, format_of, subcommand
 from scrapy_rep.cli.output import Column, Cut, Printer, Style, Table, answer, write_json
 from scrapy_rep.cli.sources import Session, absolute
 from scrapy_rep.exceptions import RobotsForbidden
@@ -24,26 +22,23 @@ from scrapy_rep.rep.rules.verdict import Verdict
 from scrapy_rep.rep.text import printable
 from scrapy_rep.tokens import AGENT_TOKENS
 
-_DESCRIPTION = """\
-Fetches a page as a crawl does, and shows what it may be used for: one line for
-each use, with the statement that decides. If robots.txt refuses the page, it is
-not fetched.
-
-Exit codes: 0 all purposes allowed (REP_PURPOSES; if empty, all uses), 1 some
-refused, or refused by robots.txt, 2 error or the page cannot be fetched"""
-_EXAMPLES = """\
-  scrapy robots page https://example.com/article
-  scrapy robots page --agent ExampleBot example.com
-  scrapy robots page --json -s REP_PURPOSES=ai-train example.com"""
+_ARGUMENTS = (argument("url", metavar="URL", help="the page"), AGENT, DIALECT, format_of())
 
 
-def _add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("url", metavar="URL", help="the page")
-    common.add(parser, "--agent", "--dialect")
-    common.add_json(parser)
+@subcommand("URL [options]", "show what a page may be used for", *_ARGUMENTS)
+def page(options: argparse.Namespace, settings: BaseSettings) -> int:
+    """Fetches a page as a crawl does, and shows what it may be used for: one line for
+    each use, with the statement that decides. If robots.txt refuses the page, it is
+    not fetched.
 
+    Exit codes: 0 all purposes allowed (REP_PURPOSES; if empty, all uses), 1 some
+    refused, or refused by robots.txt, 2 error or the page cannot be fetched
 
-def _run(options: argparse.Namespace, settings: BaseSettings) -> int:
+    Examples:
+      scrapy robots page https://example.com/article
+      scrapy robots page --agent ExampleBot example.com
+      scrapy robots page --json -s REP_PURPOSES=ai-train example.com
+    """
     session = Session.of(options, settings)
     meta = {AGENT_TOKENS: session.agents} if options.agent else {}
     changes = {
@@ -56,17 +51,17 @@ def _run(options: argparse.Namespace, settings: BaseSettings) -> int:
         "REP_CONTENT_USE": None,
     }
     request = Request(absolute(options.url), meta=meta)
-    page = with_crawler(session.scrapy_settings, lambda crawler: _fetch(crawler, request), changes)
+    found = with_crawler(session.scrapy_settings, lambda crawler: _fetch(crawler, request), changes)
     if options.format == "json":
-        write_json(_as_json(page))
+        write_json(_as_json(found))
     else:
-        _show(page, Printer(sys.stdout))
-    if page.refusal is not None:
+        _show(found, Printer())
+    if found.refusal is not None:
         return WRONG
-    if page.rules is None:
+    if found.rules is None:
         return FAILED
     purposes = tuple(map(canonical_purpose, session.settings.honoured.purposes))
-    return FINE if all(map(page.rules.allowed, purposes or page.rules.verdicts)) else WRONG
+    return FINE if all(map(found.rules.allowed, purposes or found.rules.verdicts)) else WRONG
 
 
 class _Page(NamedTuple):
@@ -96,14 +91,14 @@ async def _fetch(crawler: Crawler, request: Request) -> _Page:
 
 
 def _as_json(page: _Page) -> dict[str, Any]:
-    url, status, rules, refusal = page
-    verdicts = rules.verdicts.values() if rules else ()
+    rules = page.rules
+    verdicts = rules.verdicts.items() if rules else ()
     return {
-        "url": url,
-        "status": status,
-        "robots_txt": "allowed" if refusal is None else str(refusal),
+        "url": page.url,
+        "status": page.status,
+        "robots_txt": "allowed" if page.refusal is None else str(page.refusal),
         "uses": {
-            each.use: {"allowed": each.allowed, "by": each.by and str(each.by)} for each in verdicts
+            use: {"allowed": each.allowed, "by": each.by and str(each.by)} for use, each in verdicts
         },
         "statements": [str(each) for each in rules.statements] if rules else [],
         "tdm_policy": rules.tdm_policy if rules else None,
@@ -119,23 +114,12 @@ def _show(page: _Page, printer: Printer) -> None:
     if page.rules is None:
         printer.line("  the answer is not a page, so it has no page rules")
         return
-    printer.line("")
+    printer.line()
     verdicts = page.rules.verdicts.values()
-    columns = [Column("use"), Column("answer", width=len("refused")), Column("by", cut=Cut.END)]
-    Table(printer, columns, styled=1).write(
+    columns = [Column("use"), Column("answer", width=7, styled=True), Column("by", cut=Cut.END)]
+    Table(printer, columns).write(
         [[each.use, answer(each.allowed), str(each.by or "-")] for each in verdicts],
         [Style.GOOD if each.allowed else Style.BAD for each in verdicts],
     )
     if page.rules.tdm_policy is not None:
         printer.line(f"\nTDM policy: {printable(page.rules.tdm_policy, most=None)}")
-
-
-PAGE = Subcommand(
-    "page",
-    "URL [options]",
-    "show what a page may be used for",
-    _DESCRIPTION,
-    _add_options,
-    _run,
-    _EXAMPLES,
-)

@@ -12,7 +12,7 @@ from pathlib import Path
 from scrapy.settings import BaseSettings
 
 from scrapy_rep.cli.errors import FINE, WRONG, CommandError
-from scrapy_rep.cli.options import Subcommand
+from scrapy_rep.cli.options import argument, subcommand
 from scrapy_rep.cli.output import Printer, span
 from scrapy_rep.cli.store import OriginState, read_states, sorted_origins, store_place, use_store
 from scrapy_rep.observers.report.file import NO_ROOM, ROOM, digest, outage_report, read_file, takes
@@ -23,30 +23,31 @@ from scrapy_rep.rep.text import plural, printable
 from scrapy_rep.settings import RepSettings
 from scrapy_rep.stores.base import Store
 
-_DESCRIPTION = """\
-Writes an HTML page about all origins in the store: their robots.txt files, the
-mistakes in them, and when they were fetched. STORE is a value of REP_STORE or
-the path of a SQLite file (default: the store of the project). Needs Jinja2.
-
-Exit codes: 0 written, 1 the store is empty, 2 error"""
-_EXAMPLES = """\
-  scrapy robots report
-  scrapy robots report sqlite:///crawls/robots.sqlite -o robots-monday.html
-  scrapy robots report robots.sqlite -o - | gzip > robots.html.gz"""
-
-
-def _add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("store", metavar="STORE", nargs="?", help="store, or path of its file")
-    parser.add_argument(
+_ARGUMENTS = (
+    argument("store", metavar="STORE", nargs="?", help="store, or path of its file"),
+    argument(
         "-o",
         "--output",
         metavar="FILE",
         default="robots.html",
         help="where to write the page; - is standard output (%(default)s by default)",
-    )
+    ),
+)
 
 
-def _run(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
+@subcommand("[STORE] [-o FILE] [options]", "write an HTML page about the store", *_ARGUMENTS)
+def report(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
+    """Writes an HTML page about all origins in the store: their robots.txt files, the
+    mistakes in them, and when they were fetched. STORE is a value of REP_STORE or
+    the path of a SQLite file (default: the store of the project). Needs Jinja2.
+
+    Exit codes: 0 written, 1 the store is empty, 2 error
+
+    Examples:
+      scrapy robots report
+      scrapy robots report sqlite:///crawls/robots.sqlite -o robots-monday.html
+      scrapy robots report robots.sqlite -o - | gzip > robots.html.gz
+    """
     try:
         from scrapy_rep.observers.report.facts import facts
         from scrapy_rep.observers.report.page import render, write_page
@@ -55,27 +56,25 @@ def _run(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
         raise CommandError(f"the report needs Jinja2 ({error}): pip install jinja2") from None
     settings = _settings(options.store, scrapy_settings)
     place = printable(store_place(settings), most=None)
-    report = use_store(settings, lambda store: read_report(store, f"Store {place}", settings))
-    if report is None or not report.origins:
+    found = use_store(settings, lambda store: read_report(store, f"Store {place}", settings))
+    if found is None or not found.origins:
         sys.stderr.write(f"Nothing is cached: {place}\n")
         return WRONG
-    report = replace(report, facts=facts(scrapy_settings, settings))
+    found = replace(found, facts=facts(scrapy_settings, settings))
     if options.output == "-":
-        sys.stdout.flush()
         # The page says that it is in UTF-8, so that does not depend on the terminal.
-        for piece in render(report):
+        for piece in render(found):
             sys.stdout.buffer.write(piece.encode())
-        sys.stdout.buffer.flush()
         return FINE
     path = Path(options.output)
     if path.is_dir():
         raise CommandError(f"cannot write {options.output}: Is a directory")
     try:
-        size = write_page(path, replace(report, previous=read_previous(path, report.subject)))
+        size = write_page(path, replace(found, previous=read_previous(path, found.subject)))
     except OSError as error:
         raise CommandError(f"cannot write {options.output}: {error.strerror or error}") from None
-    written = f"{plural(len(report.origins), 'origin')}, {plural(size, 'byte')}"
-    Printer(sys.stdout).line(f"{printable(options.output, most=None)}: {written}")
+    written = f"{plural(len(found.origins), 'origin')}, {plural(size, 'byte')}"
+    Printer().line(f"{printable(options.output, most=None)}: {written}")
     return FINE
 
 
@@ -157,14 +156,3 @@ def _events(state: OriginState) -> Iterator[Event]:
         if outage.attempts > 1:
             detail = printable(outage.result.detail)
             yield Event(outage.last_at, f"attempt {outage.attempts}: {detail}", failed=True)
-
-
-REPORT = Subcommand(
-    "report",
-    "[STORE] [-o FILE] [options]",
-    "write an HTML page about the store",
-    _DESCRIPTION,
-    _add_options,
-    _run,
-    _EXAMPLES,
-)

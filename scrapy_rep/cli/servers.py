@@ -117,12 +117,10 @@ class LoopbackServers:
             listening = socket.create_server((_FALLBACK_ADDRESS, port))
         site = Site("https" if tls else "http", *listening.getsockname())
 
-        async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            task = asyncio.current_task()
-            assert task is not None
+        def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            task = self._loop.create_task(_converse(site, answer, reader, writer))
             self._connections.add(task)
             task.add_done_callback(self._connections.discard)
-            await _converse(site, answer, reader, writer)
 
         starting = asyncio.start_server(connected, sock=listening, ssl=tls)
         self._servers.append(asyncio.run_coroutine_threadsafe(starting, self._loop).result())

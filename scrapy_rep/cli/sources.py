@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from scrapy import Request
 from scrapy.crawler import Crawler
@@ -74,14 +74,16 @@ class Robots:
         """Whether it could not be fetched, and no copy may be used instead."""
         return self.access == Access.UNREACHABLE.value
 
-    def verdict(self, url: str, agents: Agents) -> Verdict:
+    def answer(self, url: str, agents: Agents) -> Answer:
         """Whether a crawl as *agents* may access *url*, or whether the rules of a file allow it."""
         if self.policy is not None:
-            return verdict_now(self.policy, url, agents, self.settings.terms, self.at)
-        if has_other_scheme(url):
-            return Verdict(True, Reason.OTHER_SCHEME)
-        assert self.file is not None
-        return self.file.verdict(url, agents)
+            verdict = verdict_now(self.policy, url, agents, self.settings.terms, self.at)
+        elif has_other_scheme(url):
+            verdict = Verdict(True, Reason.OTHER_SCHEME)
+        else:
+            assert self.file is not None
+            verdict = self.file.verdict(url, agents)
+        return Answer(url, self, verdict)
 
     def as_json(self) -> dict[str, Any]:
         """Where it comes from."""
@@ -91,6 +93,22 @@ class Robots:
             "age": None if self.age is None else round(self.age, 3),
             "access": self.access,
         }
+
+
+class Answer(NamedTuple):
+    """The answer about one URL; *robots* is ``None`` if no robots.txt applies to it."""
+
+    url: str
+    robots: Robots | None
+    verdict: Verdict
+
+    @property
+    def exit_code(self) -> int:
+        """FINE or WRONG; FAILED if the verdict cannot be relied on."""
+        is_invalid = self.verdict.reason is Reason.INVALID_URL
+        if is_invalid or (self.robots is not None and self.robots.unreachable):
+            return FAILED
+        return FINE if self.verdict.allowed else WRONG
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,20 +156,15 @@ class Session:
         result = FetchResult(name, 200, body)
         return Robots(name, "file", result, self.parse(result), self.settings)
 
-    def get_for(
-        self, urls: Sequence[str], path: str | None = None
-    ) -> list[tuple[str, Robots | Verdict]]:
-        """As :meth:`RobotsGetter.get_for`, without a crawl where nothing is to be fetched.
-
-        With *path*, the robots.txt in that file is that of all *urls* that can have one.
-        """
+    def answers(self, urls: Sequence[str], path: str | None = None) -> list[Answer]:
+        """The answers about *urls*, by the file at *path*, or by a crawl where one is needed."""
         if path is not None:
-            robots, other = self.read_file(path), Verdict(True, Reason.OTHER_SCHEME)
-            return [(url, other if has_other_scheme(url) else robots) for url in urls]
+            robots = self.read_file(path)
+            return [robots.answer(url, self.agents) for url in urls]
         verdicts = [(url, v) for url in urls if isinstance(v := origin_or_verdict(url), Verdict)]
         if len(verdicts) == len(urls):
-            return [*verdicts]
-        return self.crawl(lambda getter: getter.get_for(urls))
+            return [Answer(url, None, verdict) for url, verdict in verdicts]
+        return self.crawl(lambda getter: getter.answers(urls))
 
     def load(self, source: str) -> Robots:
         """The robots.txt that *source* names: a URL of its origin, a file, or standard input."""
@@ -185,10 +198,10 @@ class RobotsGetter:
         self._cache = PolicyCache(crawler, RepSettings.read(crawler.settings), self._clock)
         self._refreshed: set[Origin] = set()
 
-    async def get_for(
+    async def answers(
         self, urls: Sequence[str], tell: Callable[[int, int], None] = lambda done, total: None
-    ) -> list[tuple[str, Robots | Verdict]]:
-        """Each of *urls* with the robots.txt that applies to it, or the verdict if none does.
+    ) -> list[Answer]:
+        """The answers about *urls*.
 
         *tell* is called after each robots.txt with how many are there, and how many will be.
         """
@@ -205,7 +218,12 @@ class RobotsGetter:
         for succeeded, outcome in outcomes:
             if not succeeded:
                 outcome.raiseException()
-        return [(url, found[o] if isinstance(o, Origin) else o) for url, o in by_url]
+        return [
+            Answer(url, None, origin)
+            if isinstance(origin, Verdict)
+            else found[origin].answer(url, self._session.agents)
+            for url, origin in by_url
+        ]
 
     async def get(self, origin: Origin) -> Robots:
         """The robots.txt of *origin*."""
@@ -253,13 +271,6 @@ def _is_private(authority: str) -> bool:
         return host == "localhost" or ip_address(host).is_private
     except ValueError:
         return False
-
-
-def exit_code_for(robots: Robots | None, verdict: Verdict) -> int:
-    """FINE or WRONG; FAILED if *verdict* cannot be relied on."""
-    if (robots is not None and robots.unreachable) or verdict.reason is Reason.INVALID_URL:
-        return FAILED
-    return FINE if verdict.allowed else WRONG
 
 
 def origin_of(text: str) -> Origin:

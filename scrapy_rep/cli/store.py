@@ -40,7 +40,7 @@ _WHILE_UNREACHABLE = {
 
 
 def store_place(settings: RepSettings) -> str:
-    """Where the store of *settings* is, or would be.
+    """Where the store of *settings* is, or would be, for people.
 
     Raises :exc:`CommandError` for a store in memory.
     """
@@ -91,25 +91,23 @@ async def read_states(
 class OriginState:
     """A cache entry, and what it means to a crawl with *settings* that begins *now*.
 
-    Times are seconds since the epoch, spans are seconds.
+    *freshness* is the value of a :class:`Freshness`, or :data:`DUE`. *access* is what the crawl
+    may do, ``None`` if it must fetch robots.txt first; *meaning* says it for people. The entry
+    is used until *end*, which is infinite for the end of the crawl. *age* is since the copy came
+    or was confirmed, without a copy since the last attempt. *lifetime* is how long the copy may
+    be used after it was confirmed, ``None`` without a limit or a copy. *retry_at* is when
+    robots.txt is fetched again, in an outage. Times are seconds since the epoch.
     """
 
     entry: CacheEntry
     settings: RepSettings
     now: float
-    #: The value of a :class:`Freshness`, or :data:`DUE`.
     freshness: str
-    #: What the crawl may do; ``None`` if it must fetch robots.txt first.
     access: str | None
-    #: What that means for the pages of the origin, in words.
     meaning: str
-    #: When the entry is used no longer; infinite for the end of the crawl.
     end: float
-    #: Since the copy came or was confirmed; without a copy, since the last attempt.
     age: float
-    #: How long the copy may be used after it was confirmed; ``None`` without a limit or a copy.
     lifetime: float | None
-    #: When robots.txt is fetched again, in an outage.
     retry_at: float | None
 
     @property
@@ -132,46 +130,42 @@ class OriginState:
 
 def state_of(entry: CacheEntry, settings: RepSettings, now: float) -> OriginState:
     """What *entry* means to a crawl with *settings* that begins *now*."""
-    bounds = settings.bounds(started=now)
+    bounds, stored = settings.bounds(started=now), entry.stored
 
     def at(time: float) -> Evaluation:
         return evaluate(entry, settings.dialect, settings.status_overrides, bounds, time)
 
-    evaluation, stored = at(now), entry.stored
-    end = evaluation.until
-    if evaluation.access is not None and not evaluation.due:
-        # Until then it is not even due; after that, it is used until the end.
-        end = at(end).until
+    found = at(now)
+    # Until then it is not even due; after that, it is used until the end.
+    is_first = found.access is not None and not found.due
     seconds = lifetime(stored, settings.dialect, bounds) if stored else math.inf
     return OriginState(
         entry,
         settings,
         now,
-        freshness=_freshness(evaluation),
-        access=evaluation.access.value if evaluation.access else None,
-        meaning=_meaning(evaluation, settings),
-        end=end,
+        freshness=_freshness(found),
+        access=found.access.value if found.access else None,
+        meaning=_meaning(found, settings),
+        end=at(found.until).until if is_first else found.until,
         age=max(0.0, now - (stored.confirmed_at if stored else time_of(entry))),
         lifetime=None if math.isinf(seconds) else seconds,
         retry_at=retry_at(entry.outage, bounds) if entry.outage else None,
     )
 
 
-def _freshness(evaluation: Evaluation) -> str:
-    freshness = evaluation.freshness
-    if freshness is Freshness.FRESH and evaluation.due:
+def _freshness(found: Evaluation) -> str:
+    if found.freshness is Freshness.FRESH and found.due:
         return DUE
-    if freshness is Freshness.ABSENT:
-        # The writer could use the copy, but this crawl cannot.
-        freshness = Freshness.STALE
-    return str(freshness.value)
+    # The writer could use the copy, but this crawl cannot.
+    is_absent = found.freshness is Freshness.ABSENT
+    return str((Freshness.STALE if is_absent else found.freshness).value)
 
 
-def _meaning(evaluation: Evaluation, settings: RepSettings) -> str:
-    if evaluation.access is None:
+def _meaning(found: Evaluation, settings: RepSettings) -> str:
+    if found.access is None:
         return "a page waits until robots.txt has been fetched again"
-    words = _PAGES.get(evaluation.access) or _WHILE_UNREACHABLE[settings.when_unreachable]
-    return f"{words}; robots.txt is fetched again" if evaluation.due else words
+    words = _PAGES.get(found.access) or _WHILE_UNREACHABLE[settings.when_unreachable]
+    return f"{words}; robots.txt is fetched again" if found.due else words
 
 
 class Version(NamedTuple):

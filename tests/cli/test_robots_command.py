@@ -15,7 +15,7 @@ import scrapy
 
 import scrapy_rep
 from scrapy_rep.cli.command import RobotsCommand
-from scrapy_rep.cli.options import SubcommandGroup
+from scrapy_rep.cli.options import Subcommand
 from tests.cli.running import run_in_process
 
 
@@ -89,7 +89,7 @@ def test_usage_errors(arguments: str, message: str, capsys: pytest.CaptureFixtur
 def test_help_of_the_command_lists_subcommands(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_in_process("--help") == 0
     printed = capsys.readouterr().out
-    for subcommand in RobotsCommand().root.subcommands:
+    for subcommand in RobotsCommand().subcommands:
         assert re.search(rf"^    {subcommand.name} +\w", printed, re.MULTILINE)
 
 
@@ -106,15 +106,14 @@ def test_scrapy_lists_the_command() -> None:
     assert "  robots  " in listed.stdout
 
 
-def words_of(group: SubcommandGroup) -> Iterator[list[str]]:
-    """What is typed for each subcommand."""
-    for each in group.subcommands:
+def words_of(subcommands: tuple[Subcommand, ...]) -> Iterator[list[str]]:
+    """What is typed for each of *subcommands*."""
+    for each in subcommands:
         yield [each.name]
-        if isinstance(each, SubcommandGroup):
-            yield from ([each.name, *words] for words in words_of(each))
+        yield from ([each.name, *words] for words in words_of(each.subcommands))
 
 
-@pytest.mark.parametrize("words", list(words_of(RobotsCommand().root)), ids=" ".join)
+@pytest.mark.parametrize("words", list(words_of(RobotsCommand().subcommands)), ids=" ".join)
 def test_help(
     words: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -139,7 +138,7 @@ def test_help(
     }
 
 
-@pytest.mark.parametrize("words", list(words_of(RobotsCommand().root)), ids=" ".join)
+@pytest.mark.parametrize("words", list(words_of(RobotsCommand().subcommands)), ids=" ".join)
 def test_options_have_one_meaning(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     """Whatever can write JSON does so with --json and --format."""
     run_in_process(*words, "--help")
