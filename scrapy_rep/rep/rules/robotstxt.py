@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar
 
 from ..dialects import RFC9309, Dialect
 from ..lint.findings import Finding, read_findings
-from ..parsing.agents import EVERYONE, AgentLine, Agents, preferences
+from ..parsing.agents import EVERYONE, AgentLine, Agents, as_key, preferences
 from ..parsing.groups import Group, OurGroup, groups_about, our_group
 from ..parsing.lines import Field, Lines, read_line, within_limit
 from ..parsing.records import OTHER_FIELDS, OtherRecord, RequestRate, TimeWindow, read_other_records
@@ -240,7 +240,7 @@ class RobotsTxt:
 
     def _allows_first(self, path: str, agents: Agents) -> bool:
         """Whether the rules for *agents*, which have no index yet, allow *path*."""
-        key = _key(agents)
+        key = as_key(agents)
         if key in self._requested:
             return self._about(agents).rules.decide(path) & 1 == 1
         # Of many sites, a crawl requests one page only: building an index would take too long.
@@ -250,7 +250,7 @@ class RobotsTxt:
         return not refuses(path, patterns, allows, self.dialect)
 
     def _about(self, agents: Agents) -> _Ours:
-        key = _key(agents)
+        key = as_key(agents)
         if key not in self._ours:
             agent, groups = groups_about(self.body, self.dialect, preferences(agents))
             # Other agents may have the same groups.
@@ -275,10 +275,6 @@ class RobotsTxt:
         read = read_line(self._lines[line - 1], self.dialect)
         assert read is not None
         return Rule(read.field is Field.ALLOW, read.value, line)
-
-
-def _key(agents: Agents) -> Agents:
-    return agents if isinstance(agents, str) else tuple(agents)
 
 
 def _any_in(numbers: Sequence[int], lines: range) -> bool:
