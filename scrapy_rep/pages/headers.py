@@ -7,20 +7,20 @@ from collections.abc import Callable, Iterable, Iterator
 import http_sf
 
 from scrapy_rep.pages.robots_tag import MAX_HEADER, complete_members, read_rules
-from scrapy_rep.pages.statements import REFUSED_BY_TDM, Source, Statement, tdm_policy
+from scrapy_rep.pages.statements import REFUSED_BY_TDM, Source, Stated, Statement, TdmPolicy
 from scrapy_rep.rep.directives.purposes import purposes_of
 from scrapy_rep.rep.text import printable
 
 Lines = Callable[[str], Iterable[bytes]]  #: The values of the header with a name, a line each.
 
 #: The headers without which :func:`header_statements` finds nothing.
-STATING_HEADERS = ("Robots-Tag", "X-Robots-Tag", "Content-Usage", "tdm-reservation")
+STATING_HEADERS = ("Robots-Tag", "X-Robots-Tag", "Content-Usage", "tdm-reservation", "tdm-policy")
 
 _PREFERENCES = {"y": True, "n": False}
 _RESERVATIONS = {"0": True, "1": False}
 
 
-def header_statements(lines: Lines, tokens: tuple[str, ...]) -> Iterator[Statement]:
+def header_statements(lines: Lines, tokens: tuple[str, ...]) -> Iterator[Stated]:
     """The statements of a response's headers that are for everyone or for one of *tokens*.
 
     *tokens* are product tokens in lower case.
@@ -31,11 +31,7 @@ def header_statements(lines: Lines, tokens: tuple[str, ...]) -> Iterator[Stateme
     yield from _content_usage(list(_read(lines("Content-Usage"))))
     for value in _read(lines("tdm-reservation")):
         yield from tdm_reservation(value, Source.HEADER, "tdm-reservation")
-
-
-def header_tdm_policy(lines: Lines) -> str | None:
-    """The URL of the TDM policy that the headers of a response name."""
-    return next(map(tdm_policy, _read(lines("tdm-policy"))), None)
+    yield from TdmPolicy.read(next(_read(lines("tdm-policy")), None))
 
 
 def _read(values: Iterable[bytes]) -> Iterator[str]:

@@ -16,7 +16,7 @@ from parsel import Selector
 
 from scrapy_rep.pages.headers import tdm_reservation
 from scrapy_rep.pages.robots_tag import MAX_HEADER, complete_members, read_rules
-from scrapy_rep.pages.statements import Source, Statement, tdm_policy
+from scrapy_rep.pages.statements import Source, Stated, TdmPolicy
 from scrapy_rep.rep.parsing.lines import UTF16_MARKS
 
 MAX_HEAD = 64 * 1024  #: The bytes of a page in which meta tags are looked for.
@@ -118,22 +118,19 @@ def _attribute(element: Selector, name: str) -> str:
     return element.xpath(f"@{name}").get("")
 
 
-def meta_statements(
-    tags: Iterable[tuple[str, str]], tokens: tuple[str, ...]
-) -> Iterator[Statement]:
+def meta_statements(tags: Iterable[tuple[str, str]], tokens: tuple[str, ...]) -> Iterator[Stated]:
     """The statements in *tags*, as :func:`meta_tags` returns them."""
+    policies = []
     for name, content in tags:
         shown = f'<meta name="{name}">'
         value = complete_members(content, MAX_HEADER)
-        if name == _TDM_RESERVATION:
+        if name == _TDM_POLICY:
+            policies.append(content)
+        elif name == _TDM_RESERVATION:
             yield from tdm_reservation(value, Source.META, shown)
-        elif name != _TDM_POLICY:
+        else:
             yield from read_rules(value, Source.META, shown, tokens)
-
-
-def meta_tdm_policy(tags: Iterable[tuple[str, str]]) -> str | None:
-    """The URL of the TDM policy that *tags* name."""
-    return next((tdm_policy(content) for name, content in tags if name == _TDM_POLICY), None)
+    yield from TdmPolicy.read(next(iter(policies), None))
 
 
 def _as_ascii(head: bytes) -> bytes:

@@ -12,9 +12,17 @@ from scrapy.exceptions import StopDownload
 from scrapy.http import Headers, HtmlResponse, Response
 
 from scrapy_rep.observers.stats import count
-from scrapy_rep.pages.headers import STATING_HEADERS, header_statements, header_tdm_policy
-from scrapy_rep.pages.html import meta_statements, meta_tags, meta_tdm_policy
-from scrapy_rep.pages.statements import PAGE_RULES, USES, PageRules, Source, Statement, evaluate
+from scrapy_rep.pages.headers import STATING_HEADERS, header_statements
+from scrapy_rep.pages.html import meta_statements, meta_tags
+from scrapy_rep.pages.statements import (
+    PAGE_RULES,
+    USES,
+    PageRules,
+    Source,
+    Stated,
+    Statement,
+    evaluate,
+)
 from scrapy_rep.rep.directives import purposes
 from scrapy_rep.rep.parsing.agents import preferences
 from scrapy_rep.rep.parsing.lines import may_have
@@ -133,26 +141,19 @@ class ResponseRules:
         may_be_lifted: bool = False,
     ) -> PageRules:
         agents, policy = self._tokens.of(request), self._policy_of(request)
-        found = [*self._of_robots_txt(policy, request.url, agents)]
-        rule = self._tdm_files.rule(policy, request) if self._tdm_files is not None else None
-        if rule is not None and rule.statement is not None:
-            found.append(rule.statement)
+        found: list[Stated] = [*self._of_robots_txt(policy, request.url, agents)]
+        if self._tdm_files is not None:
+            found += self._tdm_files.stated(policy, request)
         # Quicker than to ask for each.
         if not _HEADERS.isdisjoint(headers):
             found += header_statements(headers.getlist, preferences(agents))
         if tags:
             found += meta_statements(tags, preferences(agents))
         if may_be_lifted:
-            found = [each for each in found if not each.is_tdm]
-        if not found:
-            return self._evaluate((), 0.0)
-        now = self._clock() if any(each.since is not None for each in found) else 0.0
-        policies = (
-            rule.policy if rule is not None else None,
-            header_tdm_policy(headers.getlist),
-            meta_tdm_policy(tags),
-        )
-        return self._evaluate(tuple(found), now, policies)
+            found = [each for each in found if isinstance(each, Statement) and not each.is_tdm]
+        if not any(isinstance(each, Statement) and each.since is not None for each in found):
+            return self._evaluate(tuple(found), 0.0)
+        return self._evaluate(tuple(found), self._clock())
 
     def _of_robots_txt(
         self, policy: Policy | None, url: str, agents: tuple[str, ...]

@@ -1,25 +1,24 @@
 """What a site states about the use of a page, and the verdict for each use.
 
-The syntax of statements is the matter of :mod:`.robots_tag`, :mod:`.headers`, :mod:`.html` and
-:mod:`.tdmrep`. All restrictions add up, whatever source they are from: draft-illyes-repext, "the
-implementor MUST apply the union of all rules"; draft-ietf-aipref-vocab, "If any statement of
-preference indicates that the usage is disallowed, the result is that the usage is disallowed".
-Only a TDM reservation may be lifted by a more specific source: the TDM Reservation Protocol,
-"Processing priority".
+All restrictions add up, whatever source they are from: draft-illyes-repext, "the implementor MUST
+apply the union of all rules"; draft-ietf-aipref-vocab, "If any statement of preference indicates
+that the usage is disallowed, the result is that the usage is disallowed". Only a TDM reservation
+may be lifted by a more specific source: the TDM Reservation Protocol, "Processing priority".
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from operator import attrgetter
+from typing import NamedTuple
 
 from scrapy_rep.rep.directives.purposes import PURPOSES, purposes_of
 
 PAGE_RULES = "rep_page_rules"  #: Request meta key: the :class:`PageRules` of the response.
 FOLLOW = "follow"  #: The use of a page's links: to request them.
-#: All uses that a page's rules are evaluated for. All but "follow" are purposes of a crawl.
+#: The uses that a page's rules are evaluated for. All but "follow" are purposes of a crawl.
 USES = (*PURPOSES, FOLLOW)
 
 _SEARCH = purposes_of("search")
@@ -84,6 +83,25 @@ class Statement:
         return self.text
 
 
+MAX_URL = 2048  #: A longer URL of a TDM policy is not kept.
+
+
+class TdmPolicy(NamedTuple):
+    """The URL of a TDM policy that a source names, as the site wrote it."""
+
+    url: str
+
+    @classmethod
+    def read(cls, value: object) -> Iterator[TdmPolicy]:
+        """The policy in *value*, unless that cannot be a URL."""
+        url = value.strip() if isinstance(value, str) else ""
+        if 0 < len(url) <= MAX_URL:
+            yield cls(url)
+
+
+Stated = Statement | TdmPolicy
+
+
 @dataclass(frozen=True, slots=True)
 class UseVerdict:
     """Whether a page may be put to a *use*, and the statement *by* which that is decided.
@@ -128,30 +146,25 @@ class PageRules:
         return tuple(use for use, verdict in self.verdicts.items() if not verdict.allowed)
 
 
-def evaluate(
-    statements: Iterable[Statement],
-    now: float,
-    policies: Sequence[str | None] = (),
-    uses: Sequence[str] = USES,
-) -> PageRules:
-    """The rules of a page by its *statements* at time *now*, in seconds since the epoch.
+def evaluate(stated: Iterable[Stated], now: float, uses: Sequence[str] = USES) -> PageRules:
+    """The rules of a page for *uses* at time *now*, in seconds since the epoch.
 
-    *policies* are the URLs of TDM policies, from the least specific source to the most
-    specific one. *uses* are those to be evaluated.
+    *stated* are from the least specific source to the most specific one.
     """
-    found = tuple(dict.fromkeys(statements))
+    found = tuple(stated)
+    statements = tuple(dict.fromkeys(each for each in found if isinstance(each, Statement)))
+    policy = next((each.url for each in reversed(found) if isinstance(each, TdmPolicy)), None)
     # "At every step, the absence of tdm-reservation MUST not reset current values."
-    tdm_sources = [each.source for each in found if each.is_tdm]
+    tdm_sources = [each.source for each in statements if each.is_tdm]
     tdm = max(tdm_sources, key=list(Source).index, default=None)
     holding = [
         each
-        for each in found
+        for each in statements
         if (each.since is None or each.since <= now) and (not each.is_tdm or each.source is tdm)
     ]
     reserved = any(each.is_tdm and not each.allows for each in holding)
-    policy = next(filter(None, reversed(policies)), None)
     verdicts = {use: _verdict(use, holding) for use in uses}
-    return PageRules(found, verdicts, policy if reserved else None)
+    return PageRules(statements, verdicts, policy if reserved else None)
 
 
 def _verdict(use: str, holding: Iterable[Statement]) -> UseVerdict:
@@ -159,12 +172,3 @@ def _verdict(use: str, holding: Iterable[Statement]) -> UseVerdict:
     # The first one that refuses, else the first one.
     by = min(about, key=attrgetter("allows"), default=None)
     return UseVerdict(use, by is None or by.allows, by)
-
-
-MAX_URL = 2048  #: A longer URL of a TDM policy is not kept.
-
-
-def tdm_policy(value: str) -> str | None:
-    """The URL of a TDM policy, as the site wrote it; ``None`` for one that cannot be."""
-    value = value.strip()
-    return value if value and len(value) <= MAX_URL else None

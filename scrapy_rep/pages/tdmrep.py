@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from scrapy import Request
 from twisted.internet.defer import Deferred, succeed
 
-from scrapy_rep.pages.statements import REFUSED_BY_TDM, Source, Statement, tdm_policy
+from scrapy_rep.pages.statements import REFUSED_BY_TDM, Source, Stated, Statement, TdmPolicy
 from scrapy_rep.rep.dialects import RFC9309
 from scrapy_rep.rep.directives.purposes import canonical_purpose
 from scrapy_rep.rep.parsing.agents import Agents
@@ -58,14 +58,10 @@ class TdmOrigin(Origin):
 
 
 class TdmRule(NamedTuple):
-    """One rule of the file: its location in the form that is compared, and what it states.
-
-    *statement* is ``None`` where tdm-reservation is invalid, and so unset.
-    """
+    """One rule of the file: its location in the form that is compared, and what it states."""
 
     pattern: str
-    statement: Statement | None
-    policy: str | None
+    stated: tuple[Stated, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +91,13 @@ class TdmFile:
         """The same."""
         return Verdict(True, Reason.NO_RULE)
 
-    def rule_for(self, url: str) -> TdmRule | None:
-        """The first rule whose location matches *url*, an absolute URL or a path."""
+    def stated(self, url: str) -> tuple[Stated, ...]:
+        """What the first rule whose location matches *url*, absolute or a path, states."""
         try:
             path = path_to_match(url, RFC9309)
         except InvalidURL:
-            return None
-        return next((rule for rule in self.rules if pattern_matches(rule.pattern, path)), None)
+            return ()
+        return next((each.stated for each in self.rules if pattern_matches(each.pattern, path)), ())
 
 
 def _rules(values: list[object]) -> Iterator[TdmRule]:
@@ -121,19 +117,17 @@ def _rules(values: list[object]) -> Iterator[TdmRule]:
         (pattern,) = canonical_patterns([raw], RFC9309)
         # "Disallow:" without a value is no rule, and so it is here.
         if pattern:
-            yield _rule(number, location, pattern, value)
+            yield TdmRule(pattern, tuple(_stated(number, location, value)))
 
 
-def _rule(number: int, location: str, pattern: str, value: dict[str, object]) -> TdmRule:
+def _stated(number: int, location: str, value: dict[str, object]) -> Iterator[Stated]:
     allows = _ALLOWS.get(str(value["tdm-reservation"]).lower())
-    statement = None
+    # If it is invalid, it is unset.
     if allows is not None:
         name = f"tdmrep.json, rule {number} for {printable(location)}: tdm-reservation"
-        statement = Statement(
-            Source.TDM_FILE, f"{name}: {int(not allows)}", REFUSED_BY_TDM, allows, is_tdm=True
-        )
-    policy = value.get("tdm-policy")
-    return TdmRule(pattern, statement, tdm_policy(policy) if isinstance(policy, str) else None)
+        text = f"{name}: {int(not allows)}"
+        yield Statement(Source.TDM_FILE, text, REFUSED_BY_TDM, allows, is_tdm=True)
+    yield from TdmPolicy.read(value.get("tdm-policy"))
 
 
 def asks_for_tdm_file(settings: RepSettings) -> bool:
@@ -175,15 +169,17 @@ class TdmFiles:
         origin = self._origin(policy, request)
         return succeed(policy) if origin is None else self._get(origin, request)
 
-    def rule(self, policy: Policy | None, request: Request) -> TdmRule | None:
-        """The rule about *request* in the file of the site of *policy*, if there is one."""
-        origin = self._origin(policy, request) if policy is not None else None
+    def stated(self, policy: Policy | None, request: Request) -> tuple[Stated, ...]:
+        """What the file of the site of *policy* states about *request*."""
+        origin = self._origin(policy, request)
         found = self._usable(origin, request) if origin is not None else None
         file = found.rules if found is not None else None
-        return file.rule_for(request.url) if isinstance(file, TdmFile) else None
+        return file.stated(request.url) if isinstance(file, TdmFile) else ()
 
-    def _origin(self, policy: Policy, request: Request) -> TdmOrigin | None:
+    def _origin(self, policy: Policy | None, request: Request) -> TdmOrigin | None:
         """``None`` where the file is not to be fetched."""
+        if policy is None:
+            return None
         origin = TdmOrigin.beside(policy.origin)
         allowed = policy.allowed(origin.robots_url, self._tokens.of(request))
         return origin if allowed else None

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
-from scrapy_rep.pages.headers import header_statements, header_tdm_policy
-from scrapy_rep.pages.html import meta_statements, meta_tags, meta_tdm_policy
+from scrapy_rep.pages.headers import header_statements
+from scrapy_rep.pages.html import meta_statements, meta_tags
 from scrapy_rep.pages.statements import evaluate as evaluate_page
 from scrapy_rep.pages.tdmrep import TdmFile
 from scrapy_rep.rep.caching.access import FetchResult, access_result
@@ -246,13 +246,13 @@ def page_rules(data: bytes) -> None:
         return [by_name[name]]
 
     tags = meta_tags(page, _TOKENS)
-    rule = TdmFile.parse(file).rule_for(_ORIGIN.robots_url)
-    statements = [
+    stated = [
         *header_statements(lines, _TOKENS),
         *meta_statements(tags, _TOKENS),
-        *([rule.statement] if rule and rule.statement else []),
+        *TdmFile.parse(file).stated(_ORIGIN.robots_url),
     ]
-    rules = evaluate_page(statements, 0.0, [header_tdm_policy(lines), meta_tdm_policy(tags)])
+    rules = evaluate_page(stated, 0.0)
+    statements = rules.statements
     for text in (*map(str, rules.verdicts.values()), *map(str, statements)):
         assert text.isprintable()
     # A statement more, of any source that cannot lift a reservation, permits nothing more.

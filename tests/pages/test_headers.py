@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from scrapy_rep.pages.headers import header_statements, header_tdm_policy
+from scrapy_rep.pages.headers import header_statements
 from scrapy_rep.pages.statements import MAX_URL, PageRules, evaluate
 from scrapy_rep.rep.dialects import RFC9309
 from scrapy_rep.rep.parsing.records import UsagePreferences, read_other_records
@@ -18,7 +18,7 @@ def rules_of(*headers: tuple[str, bytes | str]) -> PageRules:
         return [value.encode("latin-1") if isinstance(value, str) else value for value in values]
 
     found = header_statements(lines, ("examplebot",))
-    return evaluate(found, 0.0, [header_tdm_policy(lines)])
+    return evaluate(found, 0.0)
 
 
 @pytest.mark.parametrize("name", ["Robots-Tag", "X-Robots-Tag"])
@@ -99,7 +99,7 @@ def test_header_and_robots_txt_agree_about_a_dictionary(value: str) -> None:
     assert isinstance(record.value, UsagePreferences)
     labels = {label for label, _ in record.value.purposes}
     found = header_statements(lambda name: [value.encode()] * (name == "Content-Usage"), ())
-    stated = {each.text: each.allows for each in found}
+    stated = {each.text: each.allows for each in evaluate(found, 0.0).statements}
     expected = {
         f"Content-Usage: {label}={'y' if allows else 'n'}": allows
         for label, allows in record.value.purposes

@@ -16,7 +16,6 @@ from scrapy_rep.pages.html import (
     links_not_to_follow,
     meta_statements,
     meta_tags,
-    meta_tdm_policy,
 )
 from scrapy_rep.pages.statements import PageRules, evaluate
 
@@ -26,7 +25,7 @@ NOINDEX = '<meta name="robots" content="noindex">'
 
 def rules_of(page: str | bytes) -> PageRules:
     tags = meta_tags(page.encode() if isinstance(page, str) else page, TOKENS)
-    return evaluate(meta_statements(tags, TOKENS), 0.0, [meta_tdm_policy(tags)])
+    return evaluate(meta_statements(tags, TOKENS), 0.0)
 
 
 def refused(page: str | bytes) -> set[str]:

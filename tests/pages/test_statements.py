@@ -16,7 +16,6 @@ from scrapy_rep.pages.statements import (
     USES,
     PageRules,
     Source,
-    Statement,
     UseVerdict,
     evaluate,
 )
@@ -32,13 +31,9 @@ def page_rules(
     def lines(name: str) -> list[bytes]:
         return [value.encode("latin-1") for key, value in headers if key == name]
 
-    statements: list[Statement] = []
-    rule = TdmFile.parse(file).rule_for("/page")
-    if rule is not None and rule.statement is not None:
-        statements.append(rule.statement)
-    statements += header_statements(lines, TOKENS)
-    statements += meta_statements(meta_tags(html.encode(), TOKENS), TOKENS)
-    return evaluate(statements, now)
+    stated = [*TdmFile.parse(file).stated("/page"), *header_statements(lines, TOKENS)]
+    stated += meta_statements(meta_tags(html.encode(), TOKENS), TOKENS)
+    return evaluate(stated, now)
 
 
 def _file(value: str | None) -> bytes:
@@ -95,6 +90,26 @@ def test_every_use_has_a_verdict_that_says_why() -> None:
     assert str(rules.verdict("ai-train")) == "ai-train: allowed by Content-Usage: train-ai=y"
     assert str(rules.verdict("tdm")) == "tdm: allowed, because nothing is stated about it"
     assert rules.verdict("unheard-of").allowed
+
+
+@pytest.mark.parametrize(
+    ("urls", "expected"),
+    [
+        (("file", "header", "tag"), "tag"),
+        (("file", "header", ""), "header"),
+        (("tag", "header", "tag"), "tag"),
+        (("file", "", ""), "file"),
+        (("", "", ""), None),
+    ],
+)
+def test_the_policy_of_the_most_specific_source_counts(
+    urls: tuple[str, str, str], expected: str | None
+) -> None:
+    in_file, header, tag = urls
+    rule = {"location": "/", "tdm-reservation": 1, "tdm-policy": in_file}
+    html = f'<meta name="tdm-policy" content="{tag}">'
+    file = json.dumps([rule]).encode()
+    assert page_rules([("tdm-policy", header)], html, file).tdm_policy == expected
 
 
 def test_equal_statements_count_once() -> None:

@@ -92,9 +92,6 @@ class Evaluation:
     due: bool = False
 
 
-# -- what an entry allows ------------------------------------------------------
-
-
 def evaluate(
     entry: CacheEntry | None, dialect: Dialect, overrides: Overrides, bounds: Bounds, now: float
 ) -> Evaluation:
@@ -163,9 +160,6 @@ def _is_past(time: float, now: float) -> bool:
     return time <= now + CLOCK_SKEW
 
 
-# -- what to send, and what a fetch changes -----------------------------------
-
-
 def validators(entry: CacheEntry | None) -> Headers:
     """Headers that make a request for the URL of the stored file conditional (RFC 9111 §4.3.1)."""
     if entry is None or entry.stored is None or not entry.stored.is_file:
@@ -223,10 +217,23 @@ def update(
     """
     stored = known.stored if known else None
     if conditional and stored is not None and _confirms(result, stored):
-        return CacheEntry(origin, _confirmed(stored, result, now))
-    if access is Access.UNREACHABLE:
-        return CacheEntry(origin, stored, _outage(known.outage if known else None, result, now))
-    return CacheEntry(origin, StoredResponse(result, fetched_at=now, confirmed_at=now))
+        # RFC 9111 §3.2. shared_with() compares with the request that was answered last.
+        gone = {name for name, _ in result.headers} | _ABOUT_ONE_MESSAGE
+        headers = [field for field in stored.result.headers if field[0] not in gone]
+        headers += [field for field in result.headers if field[0] in KEPT_HEADERS]
+        confirmed = replace(
+            stored.result, headers=tuple(headers), via=result.via, user_agent=result.user_agent
+        )
+        # Fetched earlier than *now*, unless the clock was set back.
+        return CacheEntry(origin, StoredResponse(confirmed, min(stored.fetched_at, now), now))
+    if access is not Access.UNREACHABLE:
+        return CacheEntry(origin, StoredResponse(result, fetched_at=now, confirmed_at=now))
+    since, attempts = now, 0
+    if known is not None and (outage := known.outage) is not None:
+        # A start in the future, or in 1970, is wrong.
+        since = outage.since if 0 < outage.since <= now else now
+        attempts = min(max(outage.attempts, 0), _MOST_ATTEMPTS)
+    return CacheEntry(origin, stored, Outage(result, since, last_at=now, attempts=attempts + 1))
 
 
 def _confirms(result: FetchResult, stored: StoredResponse) -> bool:
@@ -249,35 +256,6 @@ def _confirms(result: FetchResult, stored: StoredResponse) -> bool:
         return True
     time = _http_date(modified, stored.confirmed_at)
     return time is not None and time == _http_date(ours, stored.confirmed_at)
-
-
-def _confirmed(stored: StoredResponse, result: FetchResult, now: float) -> StoredResponse:
-    """*stored* with the headers of the 304 *result* (RFC 9111 §3.2)."""
-    gone = {name for name, _ in result.headers} | _ABOUT_ONE_MESSAGE
-    headers = [field for field in stored.result.headers if field[0] not in gone]
-    headers += [field for field in result.headers if field[0] in KEPT_HEADERS]
-    return StoredResponse(
-        # shared_with() compares with the request that was answered last.
-        replace(
-            stored.result, headers=tuple(headers), via=result.via, user_agent=result.user_agent
-        ),
-        # Earlier than *now*, unless the clock was set back.
-        fetched_at=min(stored.fetched_at, now),
-        confirmed_at=now,
-    )
-
-
-def _outage(known: Outage | None, result: FetchResult, now: float) -> Outage:
-    """The outage *known*, or a new one, with one more attempt."""
-    if known is None:
-        return Outage(result, since=now, last_at=now, attempts=1)
-    # A start in the future, or in 1970, is wrong.
-    since = known.since if 0 < known.since <= now else now
-    attempts = min(max(known.attempts, 0), _MOST_ATTEMPTS) + 1
-    return Outage(result, since=since, last_at=now, attempts=attempts)
-
-
-# -- how long a stored response is fresh ---------------------------------------
 
 
 def lifetime(stored: StoredResponse, dialect: Dialect, bounds: Bounds) -> float:
@@ -315,38 +293,26 @@ def _granted(headers: Headers, received: float, default: float) -> float:
     if any(name in ("no-store", "no-cache") for name, _ in directives):
         return 0.0
     # Not s-maxage, §5.2.2.10: it is for shared caches, and a crawler's is private.
-    ages = [_delta_seconds(value) for name, value in directives if name == "max-age"]
-    dates = [_http_date(value, received) for value in _values(headers, "expires")]
-    seconds = default
-    if ages:
-        seconds = _agreed(ages)
-    elif dates:
-        seconds = min(_agreed(dates) - _sent(headers, received), _LARGEST_DELTA)
+    ages = {_delta_seconds(value) for name, value in directives if name == "max-age"}
+    dates = {_http_date(value, received) for value in _values(headers, "expires")}
+    seconds: float | None = default
+    if different := ages or dates:
+        # §4.2.1: of several, "either the first occurrence should be used or the response should
+        # be considered stale"; "caches are encouraged to consider responses that have invalid
+        # freshness information […] to be stale".
+        seconds = next(iter(different)) if len(different) == 1 else None
+    if seconds is not None and dates and not ages:
+        seconds = min(seconds - _sent(headers, received), _LARGEST_DELTA)
     # §5.1: of several Age values the first; one that is invalid "SHOULD" be ignored. The Date
     # does not count: §4.2.3 has it for clocks that are "reasonably well synchronized".
     age = _delta_seconds((_first(headers, "age") or "").partition(",")[0].strip())
-    return max(0.0, seconds - (age or 0.0))
-
-
-def _agreed(values: Iterable[float | None]) -> float:
-    """The value of *values*; 0, which means stale, if they differ or one is invalid.
-
-    RFC 9111 §4.2.1: of several, "either the first occurrence should be used or the
-    response should be considered stale"; "caches are encouraged to consider
-    responses that have invalid freshness information […] to be stale".
-    """
-    different = set(values)
-    value = different.pop()
-    return 0.0 if different or value is None else value
+    return max(0.0, (seconds or 0.0) - (age or 0.0))
 
 
 def _sent(headers: Headers, received: float) -> float:
     """The time of the Date header; without one, *received* (RFC 9110 §6.6.1)."""
     sent = _http_date(_first(headers, "date") or "", received)
     return received if sent is None else sent
-
-
-# -- when to retry -------------------------------------------------------------
 
 
 def retry_at(outage: Outage, bounds: Bounds) -> float:

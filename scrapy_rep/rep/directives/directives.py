@@ -7,8 +7,9 @@ robots.txt protocol".
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache, partial
 
-from ..parsing.agents import Agents
+from ..parsing.agents import Agents, as_key
 from ..parsing.lines import Field, may_have
 from ..parsing.records import ContentUse
 from ..rules.robotstxt import RobotsTxt
@@ -41,32 +42,25 @@ class Directives:
     """The records of one file that a crawl honours, read when needed."""
 
     def __init__(self, robots: RobotsTxt, honoured: HonouredDirectives) -> None:
-        self._robots = robots
-        self._honoured = honoured
-        self._read: dict[Agents, tuple[Pace, Preferences]] = {}
+        self._for = lru_cache(_MAX_AGENTS)(partial(_read, robots, honoured))
 
     @classmethod
     def of(cls, robots: RobotsTxt, honoured: HonouredDirectives) -> Directives | None:
         """The directives in *robots*; ``None`` if it has none, like most files."""
-        if not may_have(robots.body, robots.dialect, honoured.fields):
-            return None
-        return cls(robots, honoured)
+        found = may_have(robots.body, robots.dialect, honoured.fields)
+        return cls(robots, honoured) if found else None
 
     def pace(self, agents: Agents) -> Pace:
         """The delays and times for *agents*."""
-        return self._for(agents)[0]
+        return self._for(as_key(agents))[0]
 
     def refusal(self, url: str, agents: Agents) -> Refusal | None:
         """The record that refuses *url* to *agents*, if there is one."""
-        return self._for(agents)[1].refusal(url)
+        return self._for(as_key(agents))[1].refusal(url)
 
-    def _for(self, agents: Agents) -> tuple[Pace, Preferences]:
-        key = agents if isinstance(agents, str) else tuple(agents)
-        if key not in self._read:
-            if len(self._read) >= _MAX_AGENTS:
-                self._read.clear()
-            honoured = self._honoured
-            records = self._robots.records_for(key, honoured.fields)
-            preferences = Preferences(records, honoured.purposes, honoured.content_use)
-            self._read[key] = Pace.of(records), preferences
-        return self._read[key]
+
+def _read(
+    robots: RobotsTxt, honoured: HonouredDirectives, agents: Agents
+) -> tuple[Pace, Preferences]:
+    records = robots.records_for(agents, honoured.fields)
+    return Pace.of(records), Preferences(records, honoured.purposes, honoured.content_use)

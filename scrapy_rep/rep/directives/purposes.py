@@ -64,6 +64,10 @@ class Refusal(NamedTuple):
     why: str
 
 
+# For a path, the line of the record that counts, 0 if there is none, and whether it refuses.
+_Decide = Callable[[str], tuple[int, bool]]
+
+
 class Preferences:
     """Whether *records*, which apply to us, allow *purposes* and the content use *shown*."""
 
@@ -78,15 +82,20 @@ class Preferences:
             for record in records
             if isinstance(value := record.value, UsagePreferences)
         }
-        self._purposes = [canonical_purpose(purpose) for purpose in purposes]
         self._shown = shown
         self._by_purpose = [
-            [self._rules(field, partial(_states, False, purpose)) for field in PREFERENCE_FIELDS]
-            for purpose in self._purposes
+            (
+                purpose,
+                [
+                    self._decider(field, partial(_states, False, purpose))
+                    for field in PREFERENCE_FIELDS
+                ],
+            )
+            for purpose in map(canonical_purpose, purposes)
         ]
-        self._bounds: list[_Refusing] = []
+        self._about_use: list[_Decide] = []
         if shown is not None:
-            self._bounds = [self._rules(Field.CONTENT_SIGNAL, partial(_allows_less, shown))]
+            self._about_use = [self._decider(Field.CONTENT_SIGNAL, partial(_allows_less, shown))]
 
     def refusal(self, url: str) -> Refusal | None:
         """Why *url* may not be requested, or ``None``. Raises :exc:`.InvalidURL`.
@@ -97,11 +106,10 @@ class Preferences:
         if not self._records:
             return None
         path = path_to_match(url, RFC9309)
-        refusing = [_first_refusal(rules, path) for rules in self._by_purpose]
+        refusing = [_refusing(deciders, path) for _, deciders in self._by_purpose]
         if refusing and all(refusing):
             return Refusal(self._records[refusing[0]][0], "it refuses every purpose of this crawl")
-        line = _first_refusal(self._bounds, path)
-        if line and self._shown is not None:
+        if self._shown and (line := _refusing(self._about_use, path)):
             why = f"this crawl shows more of its pages than that: {self._shown.value}"
             return Refusal(self._records[line][0], why)
         return None
@@ -114,24 +122,31 @@ class Preferences:
         if not self._records:
             return
         path = path_to_match(url, RFC9309)
-        for purpose, by_field in zip(self._purposes, self._by_purpose, strict=True):
-            if line := _first_refusal(by_field, path):
+        for purpose, deciders in self._by_purpose:
+            if line := _refusing(deciders, path):
                 yield purpose, self._records[line][0], False
                 continue
-            lines = (line_of(rules.decide(path)) for rules, _ in by_field)
+            lines = (decide(path)[0] for decide in deciders)
             for record, value in (self._records[line] for line in lines if line):
                 if _states(True, purpose, value):
                     yield purpose, record, True
 
-    def _rules(self, field: Field, refuses: Callable[[UsagePreferences], bool]) -> _Refusing:
-        """The records of *field* as rules that "allow" where they refuse, which wins a tie."""
+    def _decider(self, field: Field, refuses: Callable[[UsagePreferences], bool]) -> _Decide:
         values = {
             line: value for line, (record, value) in self._records.items() if record.field is field
         }
         paths = [(value.path or "/").encode("ascii") for value in values.values()]
         refusing = [refuses(value) for value in values.values()]
+        # A record that refuses "allows" in this index, which wins a tie.
         rules = RuleSet([*values], canonical_patterns(paths, RFC9309), refusing, RFC9309)
-        return _Refusing(rules, min(compress(values, refusing), default=0))
+        first = min(compress(values, refusing), default=0)
+
+        def decide(path: str) -> tuple[int, bool]:
+            weight = rules.decide(path)
+            # A file that takes too long to match must not gain access by that.
+            return (first, True) if weight == TOO_COSTLY else (line_of(weight), bool(weight & 1))
+
+        return decide
 
 
 def _states(yes: bool, purpose: str, value: UsagePreferences) -> bool:
@@ -143,21 +158,7 @@ def _allows_less(shown: ContentUse, value: UsagePreferences) -> bool:
     return value.shown is not None and shown.exceeds(value.shown)
 
 
-class _Refusing(NamedTuple):
-    """The records of one field as rules, and the line of the first one that refuses."""
-
-    rules: RuleSet
-    first_line: int
-
-    def line(self, path: str) -> int:
-        """The line of the record that refuses *path*; 0 where none does."""
-        weight = self.rules.decide(path)
-        # A file that takes too long to match must not gain access by that.
-        if weight == TOO_COSTLY:
-            return self.first_line
-        return line_of(weight) if weight & 1 else 0
-
-
-def _first_refusal(records: Iterable[_Refusing], path: str) -> int:
+def _refusing(deciders: Iterable[_Decide], path: str) -> int:
     """The line of the first record that refuses *path*; 0 where none does."""
-    return min(filter(None, (each.line(path) for each in records)), default=0)
+    decided = (decide(path) for decide in deciders)
+    return min((line for line, refuses in decided if refuses and line), default=0)

@@ -173,12 +173,15 @@ def read_findings(body: bytes, dialect: Dialect, truncated: bool) -> list[Findin
     lines = split_lines(body, dialect)
     reads = [read_line(line, dialect) if line else None for line in lines]
     numbered = [(number, read) for number, read in enumerate(reads, 1) if read is not None]
+    groups = read_groups(body, dialect)
     findings = chain(
         map(_reading, count(1), lines, reads, repeat(dialect)),
         _of_marks(body, dialect),
         _of_keys(numbered),
         _of_bytes(body, dialect),
-        _of_groups(read_groups(body, dialect), numbered, dialect),
+        _of_groups(groups, dialect),
+        _of_joints(groups, numbered),
+        _of_fields(groups, numbered, dialect),
         _of_records(read_other_records(body, dialect, _KNOWN_FIELDS)),
         [Finding(max(len(lines), 1), FindingKind.TRUNCATED)] if truncated else [],
     )
@@ -260,49 +263,40 @@ def _is_utf8(text: bytes) -> bool:
     return True
 
 
-def _of_groups(
-    groups: list[Group], numbered: list[tuple[int, Line]], dialect: Dialect
-) -> Iterator[Finding]:
-    yield from _of_lines_without_group(groups, numbered)
-    yield from _of_names(groups)
-    yield from _of_joints(groups, numbered)
-    names = [{lowered(name) for name, _ in group.agents} for group in groups]
-    groups_with = Counter(chain.from_iterable(names))
-    for group, ours in zip(groups, names, strict=True):
+def _of_groups(groups: list[Group], dialect: Dialect) -> Iterator[Finding]:
+    """Names that an earlier group has too, and rules without an effect."""
+    lines = [{lowered(name): line for name, line in reversed(group.agents)} for group in groups]
+    groups_with = Counter(chain.from_iterable(lines))
+    first: dict[str, int] = {}
+    for group, ours in zip(groups, lines, strict=True):
+        for name, line in ours.items():
+            if name and name in first:
+                yield Finding(line, FindingKind.REPEATED_NAME, (first[name], name))
+            first.setdefault(name, line)
         alone = all(groups_with[name] == 1 for name in ours)
         for line, kind, because in redundant_rules(group, dialect, alone):
             yield Finding(line, FindingKind[kind], (because,) if because else ())
-    for number, read in numbered:
-        if read.field is Field.USER_AGENT and dialect.naming is Naming.TOKEN:
-            name = group_name(read.value, dialect)
-            if name not in ("", EVERYONE, read.value.decode("latin-1")):
-                yield Finding(number, FindingKind.CUT_NAME, (name,))
-        elif read.field in RULES and dialect.wildcards and b"$" in read.value[:-1]:
-            yield Finding(number, FindingKind.LITERAL_DOLLAR)
 
 
-def _of_lines_without_group(
-    groups: list[Group], numbered: list[tuple[int, Line]]
+def _of_fields(
+    groups: list[Group], numbered: list[tuple[int, Line]], dialect: Dialect
 ) -> Iterator[Finding]:
-    """User-agent lines without rules, and rules without user-agent lines."""
+    """User-agent lines without rules, rules without user-agent lines, and their values."""
     rules = {line for group in groups for line, _, _ in group.rules}
     agents = {line for group in groups if group.rules for _, line in group.agents}
     for number, read in numbered:
-        if read.field in RULES and number not in rules:
-            yield Finding(number, FindingKind.OUTSIDE_GROUP)
-        elif read.field is Field.USER_AGENT and number not in agents:
-            yield Finding(number, FindingKind.NO_RULES)
-
-
-def _of_names(groups: list[Group]) -> Iterator[Finding]:
-    """Names that an earlier group has too."""
-    first: dict[str, int] = {}
-    for group in groups:
-        ours = {lowered(name): line for name, line in reversed(group.agents) if name}
-        for name, line in ours.items():
-            if name in first:
-                yield Finding(line, FindingKind.REPEATED_NAME, (first[name], name))
-            first.setdefault(name, line)
+        if read.field in RULES:
+            if number not in rules:
+                yield Finding(number, FindingKind.OUTSIDE_GROUP)
+            if dialect.wildcards and b"$" in read.value[:-1]:
+                yield Finding(number, FindingKind.LITERAL_DOLLAR)
+        elif read.field is Field.USER_AGENT:
+            if number not in agents:
+                yield Finding(number, FindingKind.NO_RULES)
+            name = group_name(read.value, dialect)
+            whole = ("", EVERYONE, read.value.decode("latin-1"))
+            if dialect.naming is Naming.TOKEN and name not in whole:
+                yield Finding(number, FindingKind.CUT_NAME, (name,))
 
 
 def _of_joints(groups: list[Group], numbered: list[tuple[int, Line]]) -> Iterator[Finding]:

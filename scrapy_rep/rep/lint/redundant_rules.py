@@ -61,10 +61,11 @@ def redundant_rules(group: Group, dialect: Dialect, alone: bool) -> Iterator[Red
     rules: list[_Rule] = []
     patterns = canonical_patterns([value for _, _, value in group.rules], dialect)
     for pattern, (line, field, _) in zip(patterns, group.rules, strict=True):
-        if pattern and not _can_match(pattern, dialect):
-            yield line, "NEVER_MATCHES", 0
+        rule = _rule(pattern, line, field is Field.ALLOW, dialect) if pattern else None
+        if rule is not None:
+            rules.append(rule)
         elif pattern:
-            rules.append(_rule(pattern, line, field is Field.ALLOW, dialect))
+            yield line, "NEVER_MATCHES", 0
     if len(rules) < 2:
         return
     winners = {rule.paths: rule for rule in sorted(rules, key=_rank)}
@@ -82,32 +83,25 @@ def redundant_rules(group: Group, dialect: Dialect, alone: bool) -> Iterator[Red
 _DOT_SEGMENT = re.compile(r"/\.\.?/")
 
 
-def _can_match(pattern: str, dialect: Dialect) -> bool:
-    # Every path starts with "/".
-    if not pattern.startswith(("/", "*") if dialect.wildcards else "/"):
-        return False
-    # RFC 3986 §5.2.4: these are removed from the path of a URL.
-    resolved = dialect.path_form is not PathForm.VERBATIM
-    return not (resolved and _DOT_SEGMENT.search(_start(pattern, dialect).partition("?")[0]))
-
-
-def _start(pattern: str, dialect: Dialect) -> str:
-    """The start of all paths that *pattern* matches."""
-    if not dialect.wildcards:
-        return pattern
-    start, star, _ = pattern.partition("*")
-    return (start if star else start.removesuffix("$")) or "/"
-
-
-def _rule(pattern: str, line: int, allow: bool, dialect: Dialect) -> _Rule:
-    plain = not dialect.wildcards or (
+def _rule(pattern: str, line: int, allow: bool, dialect: Dialect) -> _Rule | None:
+    """The rule with *pattern*, ``None`` if it matches no path."""
+    start, special = pattern, False
+    if dialect.wildcards:
         # "/a*" and "/a*$" match what "/a" matches.
-        "*" not in (core := pattern.removesuffix("*$").rstrip("*")) and core[-1:] != "$"
-    )
+        core = pattern.removesuffix("*$").rstrip("*")
+        special = "*" in core or core[-1:] == "$"
+        start, star, _ = pattern.partition("*")
+        start = (start if star else start.removesuffix("$")) or "/"
+    # Every path starts with "/". RFC 3986 §5.2.4: dot segments are removed from it.
+    resolved = dialect.path_form is not PathForm.VERBATIM
+    if not pattern.startswith(("/", "*") if dialect.wildcards else "/") or (
+        resolved and _DOT_SEGMENT.search(start.partition("?")[0])
+    ):
+        return None
     longest = dialect.precedence is Precedence.LONGEST
-    rank = (2 * len(pattern) + allow, -line) if longest else (0, -line)
+    rank = (2 * len(pattern) + allow if longest else 0, -line)
     index_page = dialect.index_pages and allow and "/index.htm" in pattern
-    return _Rule(_start(pattern, dialect), not plain, rank, pattern, line, allow, index_page)
+    return _Rule(start, special, rank, pattern, line, allow, index_page)
 
 
 def _useless(rule: _Rule, winner: _Rule) -> RedundantRule:

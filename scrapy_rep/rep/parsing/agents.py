@@ -78,6 +78,11 @@ def preferences(agents: Agents) -> tuple[str, ...]:
     return tuple(lowered(agent) for agent in listed if agent != EVERYONE)
 
 
+def as_key(agents: Agents) -> Agents:
+    """*agents* as a key of a dictionary."""
+    return agents if isinstance(agents, str) else tuple(agents)
+
+
 def check_token(token: object) -> str:
     """Return *token*, or raise a :exc:`ValueError` with the problem if it is invalid."""
     if not isinstance(token, str):

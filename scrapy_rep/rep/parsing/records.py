@@ -221,14 +221,11 @@ def _sitemap(raw: bytes) -> tuple[str | None, str]:
     return text, "" if _is_http_url(text) else _NOT_A_URL
 
 
-# No standard defines it. Only simple numbers: float() would also accept "nan" and "1e9".
-_SECONDS = re.compile(rb"[0-9]{1,9}(?:\.[0-9]*)?|\.[0-9]+")
-
-
-def _crawl_delay(raw: bytes) -> tuple[float | None, str]:
-    if not _SECONDS.fullmatch(raw):
-        return None, "Not a number of seconds, such as 10 or 2.5. Units are not accepted."
-    return float(raw), ""
+def _matching(
+    pattern: bytes, convert: Callable[[bytes], object], problem: str
+) -> Callable[[bytes], tuple[object, str]]:
+    compiled = re.compile(pattern, re.IGNORECASE | re.DOTALL)
+    return lambda raw: (convert(raw), "") if compiled.fullmatch(raw) else (None, problem)
 
 
 # "An Extended Standard for Robot Exclusion" (Sean Conner, 1996-2002, on the
@@ -274,17 +271,6 @@ def _window(*digits: bytes) -> tuple[TimeWindow | None, str]:
     return TimeWindow(start, min(end, _DAY_MINUTES - 1)), ""
 
 
-# Yandex, until 2018: the host name that is preferred among mirrors, with a
-# scheme where that is https.
-_HOST = re.compile(rb"(?:https?://)?[^\s/?#@]+/?", re.IGNORECASE)
-
-
-def _host(raw: bytes) -> tuple[str | None, str]:
-    if not _HOST.fullmatch(raw):
-        return None, "Not a host name, such as www.example.com."
-    return raw.decode("utf-8", "backslashreplace"), ""
-
-
 # Yandex: "Clean-param: p0[&p1&p2&..&pn] [path]".
 def _clean_param(raw: bytes) -> tuple[CleanParam | None, str]:
     words = raw.split()
@@ -294,13 +280,6 @@ def _clean_param(raw: bytes) -> tuple[CleanParam | None, str]:
         return None, problem
     path = _bytes_as_path(words[1]) if len(words) == 2 else None
     return CleanParam(tuple(map(_bytes_as_path, params)), path), ""
-
-
-# An experiment of Google's, which ended on 1 September 2019.
-def _noindex(raw: bytes) -> tuple[str | None, str]:
-    if not raw.startswith((b"/", b"*")):
-        return None, "Not a path pattern, which starts with '/' or '*'."
-    return _bytes_as_path(raw), ""
 
 
 # RSL 1.0, https://rslstandard.org/guide/robots-txt: "License: [absoluteURL]",
@@ -405,12 +384,25 @@ def _content_usage(raw: bytes) -> tuple[UsagePreferences | None, str]:
 
 _READERS: dict[Field, Callable[[bytes], tuple[object, str]]] = {
     Field.SITEMAP: _sitemap,
-    Field.CRAWL_DELAY: _crawl_delay,
+    # No standard defines it. Only simple numbers: float() would also accept "nan" and "1e9".
+    Field.CRAWL_DELAY: _matching(
+        rb"[0-9]{1,9}(?:\.[0-9]*)?|\.[0-9]+",
+        float,
+        "Not a number of seconds, such as 10 or 2.5. Units are not accepted.",
+    ),
     Field.REQUEST_RATE: _request_rate,
     Field.VISIT_TIME: _visit_time,
-    Field.HOST: _host,
+    # Yandex, until 2018: the preferred host name among mirrors, with a scheme if that is https.
+    Field.HOST: _matching(
+        rb"(?:https?://)?[^\s/?#@]+/?",
+        lambda raw: raw.decode("utf-8", "backslashreplace"),
+        "Not a host name, such as www.example.com.",
+    ),
     Field.CLEAN_PARAM: _clean_param,
-    Field.NOINDEX: _noindex,
+    # An experiment of Google's, which ended on 1 September 2019.
+    Field.NOINDEX: _matching(
+        rb"[/*].*", _bytes_as_path, "Not a path pattern, which starts with '/' or '*'."
+    ),
     Field.CONTENT_SIGNAL: _content_signal,
     Field.CONTENT_USAGE: _content_usage,
     Field.LICENSE: _license,

@@ -9,24 +9,18 @@ it does not.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from functools import lru_cache, partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import unquote
 
 from ..dialects import DIALECTS, GOOGLE, KOSTER1994, KOSTER1996, RFC9309, Dialect
-from ..parsing.agents import Agents, preferences
-from ..parsing.groups import groups_about
-from ..parsing.urls import (
-    ROBOTS_TXT,
-    InvalidURL,
-    path_as_written,
-    path_to_match,
-    without_dot_segments,
-)
-from .matching import RuleSet, line_of
-from .robotstxt import RobotsTxt, combined
+from ..parsing.agents import Agents
+from ..parsing.groups import Group
+from ..parsing.urls import InvalidURL, path_as_written, path_to_match, without_dot_segments
+from .robotstxt import Combined, RobotsTxt
 
 _T = TypeVar("_T")
 
@@ -42,7 +36,6 @@ def _encode(characters: str) -> Callable[[str], str]:
     return partial(re.compile(characters).sub, lambda match: f"%{ord(match.group()):02X}")
 
 
-_encode_outside_ascii = _encode("[\x80-\xff]")
 _encode_raw = _encode("[\\x00- \"'<>\\[\\]\\\\^`{|}\\x7f]")
 _upper_hex = partial(re.compile("%[0-9A-Fa-f]{2}").sub, lambda match: match.group().upper())
 _decode_unreserved = partial(
@@ -56,165 +49,107 @@ def _resolve_dots(text: str) -> str:
     return without_dot_segments(path) + mark + query
 
 
-@dataclass(frozen=True, eq=False)
-class Point:
+class Point(NamedTuple):
     """One point, and the change that turns the google dialect into rfc9309 in that point.
 
-    *rule* is the rule of the standard. *field* is the field of dialects for it; *url* and *pattern*
-    change a path and a pattern, one character per byte.
+    *field* is the field of dialects for it; *url* and *pattern* change a path and a pattern, one
+    character per byte. ``benchmarks/conformance.py`` has the rule of the standard for each.
     """
 
     name: str
-    rule: str
     field: str = ""
     url: Callable[[str], str] = _same
     pattern: Callable[[str], str] = _same
 
 
 # These change more than one path.
-_REFUSED = Point(
-    "a URL that cannot be parsed", "§2.2.2: rules are about URIs; anything else is refused"
-)
-_BEGIN = Point(
-    "where a path begins",
-    "§2.2.2, RFC 3986 §3: a scheme and an authority, or a path; spaces around a URL, and tabs "
-    "and line ends in it, are not part of it; ``\\`` is ``/``, as clients read it",
-)
-_RAW = Point(
-    "characters that a URL cannot carry",
-    "§2.2.2, RFC 3986 §2: space, quotes, ``<>[]{}|\\^``, backquote and controls are "
-    "percent-encoded before comparison",
-    url=_encode_raw,
-    pattern=_encode_raw,
-)
+_REFUSED = Point("a URL that cannot be parsed")
+_BEGIN = Point("where a path begins")
+_RAW = Point("characters that a URL cannot carry", url=_encode_raw, pattern=_encode_raw)
 
 # Paths and patterns are changed in this order.
 POINTS = (
     _REFUSED,
     _BEGIN,
-    Point(
-        "hexadecimal case",
-        "§2.2.2, RFC 3986 §6.2.2.1: ``%c3`` is ``%C3``, in URLs too",
-        url=_upper_hex,
-    ),
-    Point(
-        "bytes outside ASCII",
-        "§2.2.2: percent-encoded before comparison, in URLs too",
-        url=_encode_outside_ascii,
-    ),
+    Point("hexadecimal case", url=_upper_hex),
+    Point("bytes outside ASCII", url=_encode("[\x80-\xff]")),
     _RAW,
     Point(
-        "percent-encoded unreserved characters",
-        "§2.2.2, RFC 3986 §2.3: decoded before comparison",
-        url=_decode_unreserved,
-        pattern=_decode_unreserved,
+        "percent-encoded unreserved characters", url=_decode_unreserved, pattern=_decode_unreserved
     ),
-    Point(
-        "``%2A`` and ``%24``",
-        "§2.2.3: stand for the characters ``*`` and ``$``, whichever form a URL has",
-        url=_encode("[*$]"),
-        # The last one is an anchor.
-        pattern=_encode(r"\$(?!\Z)"),
-    ),
-    Point("dot segments", "RFC 3986 §6.2.2.3: ``/a/../b`` is ``/b``", url=_resolve_dots),
-    Point("``/robots.txt`` itself", "§2.2.2: implicitly allowed", "robots_txt_allowed"),
-    Point(
-        "digits in product tokens",
-        "§2.2.1 has none; the default dialect keeps them: ``MJ12bot`` is not ``MJ``",
-        "digits_in_tokens",
-    ),
-    Point(
-        "names without a character",
-        "§2.2.1: a product token has at least one; ``User-agent:`` without a value does not name "
-        "a crawler",
-        "empty_names",
-    ),
-    Point(
-        "keys by prefix",
-        "§2.2: ``Disallowed:`` is not a key of the grammar, and is ignored (§2.2.4)",
-        "keys_by_prefix",
-    ),
-    Point(
-        "rules without a value",
-        "§2.2, empty-pattern: matches nothing, so it never decides",
-        "empty_rules_match",
-    ),
-    Point("NUL", "§2.3.1.5: parse what can be parsed; a NUL does not end a line", "nul_ends_line"),
-    Point("line length", "§2.5: a limit is one of the file; no line is cut", "max_line"),
-    Point("file size", "§2.5: a limit of at least 500 KiB; ``google`` has none", "max_size"),
-    Point("UTF-16", "§2.2.2: crawlers may bridge encodings other than UTF-8", "utf16"),
+    # At the end of a pattern, "$" is an anchor.
+    Point("``%2A`` and ``%24``", url=_encode("[*$]"), pattern=_encode(r"\$(?!\Z)")),
+    Point("dot segments", url=_resolve_dots),
+    Point("``/robots.txt`` itself", "robots_txt_allowed"),
+    Point("digits in product tokens", "digits_in_tokens"),
+    Point("names without a character", "empty_names"),
+    Point("keys by prefix", "keys_by_prefix"),
+    Point("rules without a value", "empty_rules_match"),
+    Point("NUL", "nul_ends_line"),
+    Point("line length", "max_line"),
+    Point("file size", "max_size"),
+    Point("UTF-16", "utf16"),
 )
 
 # The most parsed files that are cached.
 _MAX_PARSED = 128
 
 
+class _ChangedGoogle(RobotsTxt):
+    """A file as google reads it with *points* changed."""
+
+    __slots__ = ("_points",)
+
+    def __init__(self, body: bytes, points: tuple[Point, ...]) -> None:
+        fields = {point.field: getattr(RFC9309, point.field) for point in points if point.field}
+        robots = RobotsTxt.parse(body, replace(GOOGLE, **fields))
+        super().__init__(robots.body, robots.dialect, robots.truncated)
+        self._points = points
+
+    def _path(self, url: str | bytes) -> str:
+        data = url.encode("utf-8", "surrogatepass") if isinstance(url, str) else url
+        if _REFUSED in self._points:
+            path_as_written(data)
+        if _RAW in self._points:
+            # Otherwise, the path would end at the NUL.
+            data = data.replace(b"\0", b"%00")
+        path = path_to_match(data, GOOGLE)
+        if _BEGIN in self._points:
+            with suppress(InvalidURL):
+                path = "".join(path_as_written(data))
+        for point in self._points:
+            path = point.url(path)
+        return path
+
+    def _combined(self, groups: list[Group]) -> Combined:
+        lines, patterns, allows = super()._combined(groups)
+        for point in self._points:
+            patterns = list(map(point.pattern, patterns))
+        return lines, patterns, allows
+
+
 class GoogleReading:
-    """Answers about *body*, the bytes of one file, by google with some points changed."""
+    """The answers about *body*, the bytes of one file, by google with some points changed."""
 
     def __init__(self, body: bytes) -> None:
-        self._body = body
-        self.rule_set = lru_cache(_MAX_PARSED)(self._rule_set)
+        self.changed = lru_cache(_MAX_PARSED)(partial(_ChangedGoogle, body))
 
-    def answer(self, url: bytes, agents: tuple[str, ...], points: Collection[Point]) -> Answer:
-        """The answer of google with *points* changed.
-
-        *agents* are a result of :func:`~scrapy_rep.rep.parsing.agents.preferences`.
-        """
-        path = _changed_path(url, points)
-        if path is None:
-            return False, 0
-        if path == ROBOTS_TXT and any(point.field == "robots_txt_allowed" for point in points):
-            return True, 0
-        about_rules = (p for p in points if p.pattern is not _same or p.field)
-        weight = self.rule_set(agents, tuple(about_rules)).decide(path)
-        return weight & 1 == 1, line_of(weight)
-
-    def explain(self, url: bytes, agents: Agents, wanted: Answer, line: bool) -> tuple[str, ...]:
+    def explain(
+        self, url: str | bytes, agents: Agents, wanted: Answer, line: bool
+    ) -> tuple[str, ...]:
         """The names of a smallest set of points with which the answer is *wanted*, if any.
 
         *line* says that the deciding line must be the same too.
         """
-        preferred = preferences(agents)
 
-        def reached(points: Collection[Point]) -> bool:
-            answer = self.answer(url, preferred, points)
-            return answer == wanted if line else answer[0] is wanted[0]
+        def reached(points: Sequence[Point]) -> bool:
+            verdict = self.changed(tuple(points)).verdict(url, agents)
+            return verdict.allowed is wanted[0] and (not line or verdict.line == wanted[1])
 
         return tuple(point.name for point in _least(POINTS, reached))
 
-    def _rule_set(self, agents: tuple[str, ...], points: tuple[Point, ...]) -> RuleSet:
-        fields = [point.field for point in points if point.field]
-        dialect = replace(GOOGLE, **{name: getattr(RFC9309, name) for name in fields})
-        body = RobotsTxt.parse(self._body, dialect).body
-        lines, patterns, allows = combined(groups_about(body, dialect, agents)[1], dialect)
-        for point in points:
-            patterns = list(map(point.pattern, patterns))
-        return RuleSet(lines, patterns, allows, dialect)
 
-
-def _changed_path(url: bytes, points: Collection[Point]) -> str | None:
-    """The path of *url* in the form that is compared; ``None`` if *url* is refused."""
-    if _REFUSED in points and not _path_of(url):
-        return None
-    if _RAW in points:
-        # Otherwise, the path would end at the NUL.
-        url = url.replace(b"\0", b"%00")
-    path = (_path_of(url) if _BEGIN in points else "") or path_to_match(url, GOOGLE)
-    for point in points:
-        path = point.url(path)
-    return path
-
-
-def _path_of(url: bytes) -> str:
-    """The path of *url* by rfc9309, as written; "" if *url* is invalid."""
-    try:
-        return "".join(path_as_written(url))
-    except InvalidURL:
-        return ""
-
-
-def _least(candidates: Sequence[_T], reached: Callable[[Collection[_T]], bool]) -> tuple[_T, ...]:
+def _least(candidates: Sequence[_T], reached: Callable[[Sequence[_T]], bool]) -> tuple[_T, ...]:
     """A smallest set of *candidates* for which *reached* is true; empty if there is none."""
     for candidate in candidates:
         if reached([candidate]):
@@ -278,8 +213,7 @@ class Differences:
             return ()
         if other is _COUNTERPARTS.get(self._dialect.name):
             by_rfc9309 = ours if self._dialect is RFC9309 else theirs
-            encoded = url.encode("utf-8", "surrogatepass")
-            return self._google.explain(encoded, agents, (by_rfc9309, 0), line=False)
+            return self._google.explain(url, agents, (by_rfc9309, 0), line=False)
         return self._least_changes(url, agents, theirs, other)
 
     def of_answer(self, url: str, agents: Agents, allowed: bool) -> tuple[str, ...]:
@@ -312,7 +246,7 @@ class Differences:
     ) -> tuple[str, ...]:
         """A smallest set of changes, from ours to *other*, that makes the answer *wanted*."""
 
-        def reached(changes: Collection[_Change]) -> bool:
+        def reached(changes: Iterable[_Change]) -> bool:
             return self._changed(changes).allowed(url, agents) is wanted
 
         changes = _least(_changes(self._dialect, (other,)), reached)

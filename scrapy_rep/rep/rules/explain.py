@@ -8,7 +8,7 @@ from enum import Enum
 
 from ..dialects import Dialect, Precedence
 from ..parsing.agents import AgentLine, Agents, preferences
-from ..parsing.groups import groups_among, read_groups
+from ..parsing.groups import groups_among, our_group, read_groups
 from ..parsing.lines import Field, Record
 from ..parsing.urls import InvalidURL, canonical_patterns, path_to_match
 from .matching import MOST_PIECES, NO_RULE, Rule, specific, weight_of
@@ -83,7 +83,7 @@ def explain(robots: RobotsTxt, url: str | bytes, agents: Agents) -> Explanation:
     preferred = preferences(agents)
     every_group = read_groups(robots.body, robots.dialect, preferred)
     agent, groups = groups_among(every_group, preferred)
-    ours = tuple(group.agents for group in robots.keep(agents, agent, groups).groups)
+    ours = tuple(our_group(group, agent, robots.dialect).agents for group in groups)
     verdict = robots.verdict(url, agents)
     try:
         path = path_to_match(url, robots.dialect)

@@ -8,17 +8,16 @@ instances of any character", ``$`` "the end of the match pattern".
 Each rule has a *weight*, an integer: of the rules that match, the one with the greatest weight
 decides. Three ideas find it:
 
-1. *Sorted starts.* Patterns without ``*`` are in one sorted list. The longest pattern that a path
-   begins with is the last one before the path in that order, or a prefix of that one: a binary
-   search finds the last one, and each pattern has a link to its longest prefix in the list. The
-   weight of a pattern in the index is the greatest along its links.
+1. *Sorted starts.* Patterns without ``*`` are in one sorted list, each with a link to the longest
+   other one that it begins with. A binary search for a path finds the last one before it: the
+   longest one that the path begins with is that one, or follows from its links. Each has the
+   greatest weight along its links.
 2. *Grams.* A pattern with ``*`` is indexed by a gram: up to four consecutive characters that are
    in every path that it matches, and in few other patterns of the file. Only the patterns with a
    gram of the path are tried, the greatest weight first.
-3. *A limit.* To try a pattern, each of its pieces between two ``*`` is searched after the piece
-   before it. The leftmost match of a piece leaves the most room for the next one, so each is
-   searched once, in time linear in the length of the path. If the patterns with a gram of the
-   path have more than :data:`MOST_PIECES` pieces, the path is refused without a search.
+3. *A limit.* Each piece of a pattern between two ``*`` is searched once, after the piece before
+   it: the leftmost match leaves the most room for the next one. If the patterns with a gram of
+   the path have more than :data:`MOST_PIECES` pieces, the path is refused without a search.
 
 So, for a file of F bytes and a path of U bytes, the time of a check is at most proportional to
 U log F + U * MOST_PIECES.
@@ -31,11 +30,11 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import compress
+from itertools import chain, compress
 from operator import itemgetter, not_
 from typing import NamedTuple
 
-from ..dialects import RFC9309, Dialect, PathForm, Precedence
+from ..dialects import RFC9309, Dialect, Precedence
 from ..text import printable
 
 # The layout of a weight, from the highest bits: how specific the rule is, how early it is in its
@@ -95,10 +94,7 @@ class RuleSet:
     *lines* has the line of each, *allows* whether it allows.
     """
 
-    __slots__ = (
-        *("_by_gram", "_dialect", "_exact", "_few"),
-        *("_parents", "_sizes", "_starts", "_weights"),
-    )
+    __slots__ = ("_by_gram", "_exact", "_few", "_parents", "_sizes", "_starts", "_weights")
 
     def __init__(
         self, lines: Sequence[int], patterns: list[str], allows: Sequence[bool], dialect: Dialect
@@ -128,11 +124,20 @@ class RuleSet:
         self._parents = array("L", [0]) * len(starts)
         self._link()
         self._by_gram = _by_gram(wildcards)
-        self._dialect = dialect
         pieces = sum(filed.pieces for filed in self._by_gram.values())
         few = len(self._by_gram) <= _FEW and pieces <= MOST_PIECES
-        self._few = list(self._by_gram.items()) if few else []
+        self._few = list(self._by_gram) if few else []
         self._sizes = [] if few else sorted(set(map(len, self._by_gram)))
+
+    def _link(self) -> None:
+        """Set the parent of each start, and the greatest weight along the parents."""
+        starts, parents, weights = self._starts, self._parents, self._weights
+        for index in range(1, len(starts)):
+            parent = index - 1
+            while not starts[index].startswith(starts[parent]):
+                parent = parents[parent]
+            parents[index] = parent
+            weights[index] = max(weights[index], weights[parent])
 
     def decide(self, path: str) -> int:
         """The weight of the rule that decides about *path*, or :data:`NO_RULE` or
@@ -148,23 +153,10 @@ class RuleSet:
         best = self._weights[index]
         if self._exact:
             best = max(best, self._exact.get(path, NO_RULE))
-        for gram, filed in self._few:
+        for gram in self._few:
             if gram in path:
-                text = _searchable(path, self._dialect)
-                best = _best_of(filed.wildcards, path, text, best)
+                best = _best_of(self._by_gram[gram].wildcards, path, _filled(path), best)
         return self._best_among_many(path, best) if self._sizes else best
-
-    def _link(self) -> None:
-        """Set the parent of each start, and the greatest weight along the parents."""
-        starts, parents, weights = self._starts, self._parents, self._weights
-        for index in range(1, len(starts)):
-            start = starts[index]
-            parent = index - 1
-            while not start.startswith(starts[parent]):
-                parent = parents[parent]
-            parents[index] = parent
-            if weights[parent] > weights[index]:
-                weights[index] = weights[parent]
 
     def _best_among_many(self, path: str, best: int) -> int:
         """The greatest of *best* and the weights of the patterns with ``*`` that match *path*."""
@@ -177,7 +169,7 @@ class RuleSet:
         }
         if sum([by_gram[gram].pieces for gram in grams]) > MOST_PIECES:
             return TOO_COSTLY
-        text = _searchable(path, self._dialect)
+        text = _filled(path)
         for gram in grams:
             best = _best_of(by_gram[gram].wildcards, path, text, best)
         return best
@@ -231,7 +223,7 @@ def pattern_matches(pattern: str, path: str, dialect: Dialect = RFC9309) -> bool
     # Most paths do not have the start of the last piece.
     if pattern.rpartition("*")[2][:_GRAM].removesuffix("$") not in path:
         return False
-    return _Wildcard.of(pattern, NO_RULE).matches(path, _searchable(path, dialect))
+    return _best_of([_wildcard(pattern, NO_RULE + 1)], path, _filled(path), NO_RULE) > NO_RULE
 
 
 def _weighted(
@@ -254,24 +246,13 @@ def _weighted(
 
 # -- patterns with "*" --------------------------------------------------------
 
-
 # CPython's search takes time proportional to text times piece if the text has less than 30,000
 # characters and the piece less than 100 (or the text less than 2,500). So in a long path, long
-# pieces are searched with a filling after the path.
-_LONG_PATH = 100
+# pieces are searched with a filling after the path. The search skips a character quickly if no
+# character of the piece has the same lowest six bits, so most of the filling is skipped.
+_LONG_PATH = 300
 _LONG_PIECE = 17
-# The search skips a character quickly if no character of the piece has the same lowest six bits.
-# Only space and "`" share those of the first filling, and canonical patterns do not contain them.
-# Most characters of the second filling are skipped so.
-_FILLING = "\xa0" * 30_000
-_MIXED_FILLING = "".join(map(chr, range(0x80, 0xC0))) * 469
-
-
-def _searchable(path: str, dialect: Dialect) -> str:
-    """The text to search long pieces in: *path*, with a filling if it is long."""
-    if len(path) < _LONG_PATH:
-        return path
-    return path + (_FILLING if dialect.path_form is PathForm.CANONICAL else _MIXED_FILLING)
+_FILLING = "".join(map(chr, range(0x80, 0xC0))) * 469
 
 
 class _Wildcard(NamedTuple):
@@ -282,37 +263,37 @@ class _Wildcard(NamedTuple):
     pieces: list[str]  #: The texts that have to follow in this order.
     end: str  #: The text between the last ``*`` and ``$``; "" without ``$``.
 
-    @classmethod
-    def of(cls, pattern: str, weight: int) -> _Wildcard:
-        """Split *pattern*."""
-        start, *pieces = pattern.split("*")
-        end = pieces.pop()[:-1] if pattern[-1] == "$" else ""
-        return cls(weight, start, [piece for piece in pieces if piece], end)
 
-    def matches(self, path: str, text: str) -> bool:
-        """Whether it matches *path*; *text* is :func:`_searchable`."""
-        _, start, pieces, end = self
-        if not path.startswith(start):
-            return False
-        place = len(start)
-        for piece in pieces:
-            place = (path if len(piece) < _LONG_PIECE else text).find(piece, place)
-            if place < 0:
-                return False
-            place += len(piece)
-        # A piece that is partly in the filling ends after the path.
-        return place + len(end) <= len(path) and path.endswith(end)
+def _wildcard(pattern: str, weight: int) -> _Wildcard:
+    start, *pieces = pattern.split("*")
+    end = pieces.pop()[:-1] if pattern[-1] == "$" else ""
+    return _Wildcard(weight, start, [piece for piece in pieces if piece], end)
+
+
+def _filled(path: str) -> str:
+    return path if len(path) < _LONG_PATH else path + _FILLING
 
 
 def _best_of(wildcards: list[_Wildcard], path: str, text: str, best: int) -> int:
-    """The greatest of *best* and the weights of the *wildcards* that match *path*."""
-    # They are sorted, the greatest weight first.
-    for wildcard in wildcards:
-        weight = wildcard[0]
+    """The greatest of *best* and the weights of the *wildcards* that match *path*.
+
+    They are sorted, the greatest weight first; *text* is :func:`_filled`.
+    """
+    for weight, start, pieces, end in wildcards:
         if weight <= best:
             break
-        if wildcard.matches(path, text):
-            return weight
+        if not path.startswith(start):
+            continue
+        place = len(start)
+        for piece in pieces:
+            found = (path if len(piece) < _LONG_PIECE else text).find(piece, place)
+            if found < 0:
+                break
+            place = found + len(piece)
+        else:
+            # A piece that is partly in the filling ends after the path.
+            if place + len(end) <= len(path) and path.endswith(end):
+                return weight
     return best
 
 
@@ -325,14 +306,13 @@ class _Filed(NamedTuple):
 
 def _by_gram(patterns: dict[str, int]) -> dict[str, _Filed]:
     """Index *patterns* with ``*`` and their weights by the rarest gram of each."""
-    wildcards = [_Wildcard.of(pattern, weight) for pattern, weight in patterns.items()]
+    wildcards = [_wildcard(pattern, weight) for pattern, weight in patterns.items()]
     wildcards.sort(key=itemgetter(0), reverse=True)
     choices = [_grams(wildcard) for wildcard in wildcards]
-    frequency = Counter([gram for choice in choices for gram in choice])
+    frequency = Counter(chain.from_iterable(choices))
     by_gram: dict[str, list[_Wildcard]] = {}
     for wildcard, choice in zip(wildcards, choices, strict=True):
-        rarest = min(choice, key=frequency.__getitem__)
-        by_gram.setdefault(rarest, []).append(wildcard)
+        by_gram.setdefault(min(choice, key=frequency.__getitem__), []).append(wildcard)
     return {
         gram: _Filed(sum(len(wildcard.pieces) or 1 for wildcard in filed), filed)
         for gram, filed in by_gram.items()

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar
 
 from ..dialects import RFC9309, Dialect
 from ..lint.findings import Finding, read_findings
-from ..parsing.agents import EVERYONE, AgentLine, Agents, preferences
+from ..parsing.agents import EVERYONE, AgentLine, Agents, as_key, preferences
 from ..parsing.groups import Group, OurGroup, groups_about, our_group
 from ..parsing.lines import Field, Lines, read_line, within_limit
 from ..parsing.records import OTHER_FIELDS, OtherRecord, RequestRate, TimeWindow, read_other_records
@@ -26,11 +26,13 @@ from ..text import printable
 from .matching import NO_RULE, TOO_COSTLY, Rule, RuleSet, line_of, refuses
 from .verdict import Reason, Verdict
 
-# The sizes of caches, in agents and in lines; a crawl has one or two agents.
+# The size of caches by agents; a crawl has one or two.
 _MAX_AGENTS = 32
-_MAX_RULES = 1024
 
 _Value = TypeVar("_Value")
+
+#: Lines and patterns of rules, and which of them allow.
+Combined = tuple[Sequence[int], list[str], Sequence[bool]]
 
 
 class _Ours(NamedTuple):
@@ -51,7 +53,7 @@ class RobotsTxt:
     """
 
     __slots__ = (
-        *("_lines", "_ours", "_path_start", "_requested", "_rules", "_sites"),
+        *("_lines", "_ours", "_path_start", "_requested", "_sites"),
         *("body", "dialect", "truncated"),
     )
 
@@ -65,7 +67,6 @@ class RobotsTxt:
         # The agents without an index that one page was requested for.
         self._requested: tuple[Agents, ...] = ()
         # For verdicts, which most files never give.
-        self._rules: dict[int, Rule] = {}
         self._lines: Lines | None = None
         # The site of the last URL with a slash, by site_of(), and the index of its path. The
         # next URL is probably of the same site.
@@ -239,63 +240,43 @@ class RobotsTxt:
 
     def _allows_first(self, path: str, agents: Agents) -> bool:
         """Whether the rules for *agents*, which have no index yet, allow *path*."""
-        key = _key(agents)
+        key = as_key(agents)
         if key in self._requested:
             return self._about(agents).rules.decide(path) & 1 == 1
         # Of many sites, a crawl requests one page only: building an index would take too long.
         self._requested = (*self._requested[-_MAX_AGENTS:], key)
         _, groups = groups_about(self.body, self.dialect, preferences(agents))
-        _, patterns, allows = combined(groups, self.dialect)
+        _, patterns, allows = self._combined(groups)
         return not refuses(path, patterns, allows, self.dialect)
 
     def _about(self, agents: Agents) -> _Ours:
-        ours = self._ours.get(_key(agents))
-        return ours or self.keep(
-            agents, *groups_about(self.body, self.dialect, preferences(agents))
-        )
+        key = as_key(agents)
+        if key not in self._ours:
+            agent, groups = groups_about(self.body, self.dialect, preferences(agents))
+            # Other agents may have the same groups.
+            ours = self._ours.get(agent) or _Ours(
+                RuleSet(*self._combined(groups), self.dialect),
+                tuple(our_group(group, agent, self.dialect) for group in groups),
+            )
+            if len(self._ours) >= _MAX_AGENTS:
+                self._ours.clear()
+            self._ours[agent] = self._ours[key] = ours
+        return self._ours[key]
 
-    def keep(self, agents: Agents, agent: str, groups: list[Group]) -> _Ours:
-        """Cache what applies to *agents*.
-
-        *agent* and *groups* are a result of :func:`~scrapy_rep.rep.parsing.groups.groups_about`.
-        """
-        # Other agents may have the same groups.
-        ours = self._ours.get(agent) or _Ours(
-            RuleSet(*combined(groups, self.dialect), self.dialect),
-            tuple(our_group(group, agent, self.dialect) for group in groups),
-        )
-        if len(self._ours) >= _MAX_AGENTS:
-            self._ours.clear()
-        self._ours[agent] = self._ours[_key(agents)] = ours
-        return ours
+    def _combined(self, groups: list[Group]) -> Combined:
+        rules = list(chain.from_iterable(group.rules for group in groups))
+        lines, fields, values = zip(*rules, strict=True) if rules else ((), (), ())
+        allow = Field.ALLOW
+        allows = [field is allow for field in fields]
+        return lines, canonical_patterns(values, self.dialect), allows
 
     def _rule(self, line: int) -> Rule:
-        rule = self._rules.get(line)
-        if rule is None:
-            self._lines = self._lines or Lines(self.body, self.dialect)
-            read = read_line(self._lines[line - 1], self.dialect)
-            assert read is not None
-            if len(self._rules) >= _MAX_RULES:
-                self._rules.clear()
-            rule = self._rules[line] = Rule(read.field is Field.ALLOW, read.value, line)
-        return rule
-
-
-def _key(agents: Agents) -> Agents:
-    return agents if isinstance(agents, str) else tuple(agents)
+        self._lines = self._lines or Lines(self.body, self.dialect)
+        read = read_line(self._lines[line - 1], self.dialect)
+        assert read is not None
+        return Rule(read.field is Field.ALLOW, read.value, line)
 
 
 def _any_in(numbers: Sequence[int], lines: range) -> bool:
     """Whether any of the sorted *numbers* is in *lines*."""
     return bisect_left(numbers, lines.start) < bisect_left(numbers, lines.stop)
-
-
-def combined(
-    groups: list[Group], dialect: Dialect
-) -> tuple[Sequence[int], list[str], Sequence[bool]]:
-    """Lines and patterns of the rules of all *groups*, and which of them allow."""
-    rules = list(chain.from_iterable(group.rules for group in groups))
-    lines, fields, values = zip(*rules, strict=True) if rules else ((), (), ())
-    allow = Field.ALLOW
-    allows = [field is allow for field in fields]
-    return lines, canonical_patterns(values, dialect), allows

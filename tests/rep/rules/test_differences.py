@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain, combinations, islice
+
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -113,6 +115,7 @@ def test_the_deciding_line_may_be_the_difference(
 ) -> None:
     reading = GoogleReading(body.encode())
     assert reading.explain(url.encode(), "Bot", wanted, line=True) == points
+    assert reading.explain(url, "Bot", wanted, line=True) == points
 
 
 def test_several_points_are_needed() -> None:
@@ -173,9 +176,9 @@ def test_the_reading_at_hand_need_not_be_the_default() -> None:
 
 def test_what_is_kept_of_a_file_does_not_grow_without_end() -> None:
     reading = GoogleReading(b"")
-    for number in range(200):
-        assert reading.answer(b"/%d" % number, (f"bot-{number}",), ()) == (True, 0)
-    assert reading.rule_set.cache_info().currsize == 128
+    for points in islice(chain.from_iterable(combinations(POINTS, n) for n in range(17)), 200):
+        assert reading.changed(points).allowed("/a", "bot")
+    assert reading.changed.cache_info().currsize == 128
 
 
 def test_the_empty_agent_makes_a_difference() -> None:
