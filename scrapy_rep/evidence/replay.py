@@ -1,7 +1,4 @@
-"""From the archived answers of a fetch to its result, as the fetch came to it.
-
-Here may live: one pure function. Here may not live: what the result means.
-"""
+"""From the archived answers of a fetch to its result, as the fetch came to it."""
 
 from __future__ import annotations
 
@@ -9,12 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from scrapy_rep.evidence.lines import NotAsClaimed
-from scrapy_rep.evidence.warc import Answered
+from scrapy_rep.evidence.warc import HTTP, Answered
 from scrapy_rep.policies.errors import FetchFailed
 from scrapy_rep.policies.hops import Answer, Hops
 from scrapy_rep.rep.caching.access import Failure, FetchResult
-
-_HTTP = ("http://", "https://")
 
 
 def replay(
@@ -30,6 +25,8 @@ def replay(
     there was none, the words for it, the status of a server that does not speak HTTP, and the
     User-Agent. Raises :exc:`NotAsClaimed`.
     """
+    no_answer = FetchResult(robots_url, failure=Failure.NO_ANSWER, detail=claimed["detail"])
+    is_no_answer = claimed["failure"] == Failure.NO_ANSWER.value
     hops = Hops([robots_url], max_redirects, max_size)
     for number, answer in enumerate(answers, 1):
         if answer.url != hops.urls[-1]:
@@ -37,17 +34,17 @@ def replay(
         try:
             result = hops.add(_as_received(answer), claimed["user_agent"])
         except FetchFailed:
-            result = _no_answer(robots_url, claimed)
+            result = no_answer
         if result is None:
             continue
         if number < len(answers):
             raise NotAsClaimed("the archive has answers after the last one")
-        if result.failure is None and _has_no_answer(claimed):
+        if result.failure is None and is_no_answer:
             raise NotAsClaimed("the archive has an answer that can be used")
         return result
-    if _has_no_answer(claimed):
-        return _no_answer(robots_url, claimed)
-    if hops.urls[-1].startswith(_HTTP):
+    if is_no_answer:
+        return no_answer
+    if hops.urls[-1].startswith(HTTP):
         raise NotAsClaimed("the archive does not have the answer")
     return FetchResult(
         hops.urls[-1],
@@ -63,11 +60,3 @@ def _as_received(answer: Answered) -> Answer:
     encoding = b",".join(answer.lines("content-encoding"))
     is_cut, is_broken = answer.truncated == "length", answer.truncated == "disconnect"
     return Answer(answer.status, answer.lines, answer.body, encoding, is_cut, is_broken)
-
-
-def _has_no_answer(claimed: Mapping[str, Any]) -> bool:
-    return bool(claimed["failure"] == Failure.NO_ANSWER.value)
-
-
-def _no_answer(robots_url: str, claimed: Mapping[str, Any]) -> FetchResult:
-    return FetchResult(robots_url, failure=Failure.NO_ANSWER, detail=claimed["detail"])
