@@ -10,12 +10,13 @@ from __future__ import annotations
 import base64
 import hashlib
 import secrets
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -26,7 +27,6 @@ from scrapy_rep.observers.report.diagnosis import (
     attention,
     changes,
     paced_sites,
-    refused_count,
     slowest_fetches,
     timeline,
     top_rules,
@@ -36,15 +36,7 @@ from scrapy_rep.observers.report.previous import snapshot
 from scrapy_rep.observers.report.words import REASONS, access_meanings, moment
 
 _TEMPLATES = "template"
-
-
-class _Bar(NamedTuple):
-    """A bar of a chart; *percent* of the total."""
-
-    label: str
-    meaning: str
-    number: int
-    percent: float
+_ACCESS = "Origins by access result"
 
 
 def write_page(path: Path, report: CrawlReport) -> int:
@@ -78,10 +70,10 @@ def _environment() -> Environment:
 
 def render(report: CrawlReport) -> Iterator[str]:
     """The page of *report*, piece by piece."""
-    by_refused = sorted(report.origins, key=lambda origin: -refused_count(origin))
+    by_refused = sorted(report.origins, key=lambda origin: -origin.refused)
     report = replace(report, origins=tuple(by_refused))
     style, script = _asset("page.css"), _asset("page.js")
-    columns = _columns(report)
+    columns, charts = _columns(report), _charts(report)
     rows = [[cells[name] for name in columns] for cells in map(_cells, report.origins)]
     stream = (
         _environment()
@@ -97,12 +89,12 @@ def render(report: CrawlReport) -> Iterator[str]:
             attention=attention(report),
             changes=changes(report),
             totals=_totals(report),
-            charts=_charts(report),
+            charts=charts,
             timeline=timeline(report),
             tables=_tables(report),
             columns=columns,
             rows=rows,
-            outcomes=_outcomes(report),
+            outcomes=charts[_ACCESS][0],
             details=_details,
         )
     )
@@ -139,28 +131,15 @@ def _totals(report: CrawlReport) -> dict[str, int]:
     return totals
 
 
-def _outcomes(report: CrawlReport) -> dict[str, int]:
-    """How many origins have each access result, of those that any has."""
-    counts = dict.fromkeys(access_meanings(report.when_unreachable), 0)
-    for origin in report.origins:
-        counts[origin.access] += 1
-    return {outcome: count for outcome, count in counts.items() if count}
-
-
-def _charts(report: CrawlReport) -> dict[str, list[_Bar]]:
+def _charts(report: CrawlReport) -> dict[str, tuple[dict[str, int], dict[str, str]]]:
+    """By their titles, numbers of what is counted, and what these things mean."""
     meanings = access_meanings(report.when_unreachable)
-    charts = {"Origins by access result": _bars(_outcomes(report), meanings)}
+    found = Counter(origin.access for origin in report.origins)
+    outcomes = {outcome: found[outcome] for outcome in meanings if found[outcome]}
+    charts = {_ACCESS: (outcomes, meanings)}
     if report.decisions is not None:
-        charts["Refused requests by reason"] = _bars(dict(report.refusals), REASONS)
+        charts["Refused requests by reason"] = (dict(report.refusals), REASONS)
     return charts
-
-
-def _bars(counts: dict[str, int], meanings: dict[str, str]) -> list[_Bar]:
-    total = sum(counts.values())
-    return [
-        _Bar(label, meanings.get(label, ""), count, round(100 * count / total, 2))
-        for label, count in counts.items()
-    ]
 
 
 def _tables(report: CrawlReport) -> list[tuple[str, tuple[str, ...], list[Item]]]:

@@ -22,6 +22,7 @@ from scrapy_rep.observers.report.model import (
     CrawlReport,
     Decisions,
     Disagreement,
+    OriginReport,
     PreviousReport,
     SlowSite,
 )
@@ -31,7 +32,7 @@ from scrapy_rep.observers.report.seen import OriginSeen
 from scrapy_rep.rep.caching.access import FetchResult
 from scrapy_rep.rep.parsing.urls import Origin, by_host
 from scrapy_rep.rep.policy import Policy
-from scrapy_rep.rep.rules.verdict import Reason, Verdict
+from scrapy_rep.rep.rules.verdict import Verdict
 from scrapy_rep.rep.text import printable
 from scrapy_rep.settings import RepSettings
 from scrapy_rep.stores.base import pause
@@ -72,8 +73,8 @@ class Recorder(Observer):
         #: By product tokens, how many requests were made as these.
         self._agents: Counter[tuple[str, ...]] = Counter()
         self._decided: Counter[bool] = Counter()
-        self._refusals: Counter[Reason] = Counter()
-        # Requests that belong to none of those.
+        self._refusals: Counter[str] = Counter()
+        # Requests that belong to none of the origins.
         self._unlisted = 0
         # What is left for robots.txt files.
         self._room = ROOM
@@ -81,8 +82,7 @@ class Recorder(Observer):
 
     def on_policy(self, policy: Policy, result: FetchResult | None, seconds: float) -> None:
         """Add it to the history of its origin."""
-        seen = self._seen(policy)
-        if seen is not None:
+        if seen := self._seen(policy):
             self._room = seen.use(policy, self._room)
             seen.learn(policy, result, seconds)
 
@@ -92,26 +92,25 @@ class Recorder(Observer):
         """Count it for its origin and for the totals."""
         self._decided[verdict.allowed] += 1
         if not verdict.allowed:
-            self._refusals[verdict.reason] += 1
+            self._refusals[verdict.reason.value] += 1
         if agents and (tuple(agents) in self._agents or len(self._agents) < _MAX_AGENTS):
             self._agents[tuple(agents)] += 1
-        seen = self._seen(policy) if policy else None
-        if seen is not None and policy is not None:
+        if policy is not None and (seen := self._seen(policy)):
             seen.count(request.url, policy, verdict)
         else:
             self._unlisted += 1
 
     def compared(self, policy: Policy, disagreement: Disagreement) -> None:
         """A second opinion on a URL of the origin of *policy* that differs from ours."""
-        seen = self._seen(policy)
-        if seen is not None:
+        if seen := self._seen(policy):
             seen.compare(disagreement)
 
     def _seen(self, policy: Policy) -> OriginSeen | None:
         """What was seen of the origin of *policy*; ``None`` where there is no place for it."""
         seen = self._origins.get(policy.origin)
         if seen is None and len(self._origins) < self._settings.max_origins:
-            seen = self._origins[policy.origin] = OriginSeen()
+            report = OriginReport(printable(str(policy.origin)))
+            seen = self._origins[policy.origin] = OriginSeen(report)
             self._room = seen.use(policy, self._room)
         return seen
 
@@ -135,35 +134,32 @@ class Recorder(Observer):
             logger.info("Wrote the report on robots.txt to %s", path, extra=extra)
 
     async def _report(self, subject: str, previous: PreviousReport | None) -> CrawlReport:
+        settings, stats = self._settings, self._crawler.stats
+        assert stats is not None
         origins = []
         turn_ends = time.monotonic() + _TURN
         for origin in sorted(self._origins, key=by_host):
-            origins.append(self._origins[origin].report(self._settings))
+            origins.append(self._origins[origin].finish(settings))
             if time.monotonic() > turn_ends:
                 # Other crawls in this process go on.
                 await pause(0)
                 turn_ends = time.monotonic() + _TURN
-        assert self._crawler.stats is not None
-        slow_sites = self._crawler.stats.get_value("robotstxt/slowest_sites", [])
+        unlisted = (
+            f"{self._unlisted} requests are in the totals only: their origin is not known, or not "
+            f"among the first {settings.max_origins} (REP_MAX_ORIGINS)."
+        )
         return CrawlReport(
             subject=subject,
             began_at=self._began_at,
             made_at=self._clock(),
             origins=tuple(origins),
             decisions=Decisions(self._decided[True], self._decided[False]),
-            refusals=tuple((reason.value, n) for reason, n in self._refusals.most_common()),
-            slow_sites=tuple(SlowSite(**site) for site in slow_sites),
-            when_unreachable=self._settings.when_unreachable.value,
+            refusals=tuple(self._refusals.most_common()),
+            slow_sites=tuple(
+                SlowSite(**site) for site in stats.get_value("robotstxt/slowest_sites", [])
+            ),
+            when_unreachable=settings.when_unreachable.value,
             previous=previous,
-            facts=facts(self._crawler.settings, self._settings, self._agents),
-            notes=self._notes(),
-        )
-
-    def _notes(self) -> tuple[str, ...]:
-        if not self._unlisted:
-            return ()
-        limit = self._settings.max_origins
-        return (
-            f"{self._unlisted} requests are in the totals only: their origin is not known, or not "
-            f"among the first {limit} (REP_MAX_ORIGINS).",
+            facts=facts(self._crawler.settings, settings, self._agents),
+            notes=(unlisted,) if self._unlisted else (),
         )
