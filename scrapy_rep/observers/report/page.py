@@ -23,7 +23,6 @@ from markupsafe import Markup
 
 from scrapy_rep import __version__
 from scrapy_rep.observers.report.diagnosis import (
-    Item,
     attention,
     changes,
     paced_sites,
@@ -36,7 +35,6 @@ from scrapy_rep.observers.report.previous import snapshot
 from scrapy_rep.observers.report.words import REASONS, access_meanings, moment
 
 _TEMPLATES = "template"
-_ACCESS = "Origins by access result"
 
 
 def write_page(path: Path, report: CrawlReport) -> int:
@@ -73,8 +71,8 @@ def render(report: CrawlReport) -> Iterator[str]:
     by_refused = sorted(report.origins, key=lambda origin: -origin.refused)
     report = replace(report, origins=tuple(by_refused))
     style, script = _asset("page.css"), _asset("page.js")
-    columns, charts = _columns(report), _charts(report)
-    rows = [[cells[name] for name in columns] for cells in map(_cells, report.origins)]
+    columns, found = _columns(report), Counter(origin.access for origin in report.origins)
+    meanings = access_meanings(report.when_unreachable)
     stream = (
         _environment()
         .get_template("page.html")
@@ -89,12 +87,15 @@ def render(report: CrawlReport) -> Iterator[str]:
             attention=attention(report),
             changes=changes(report),
             totals=_totals(report),
-            charts=charts,
+            outcomes={outcome: found[outcome] for outcome in meanings if found[outcome]},
+            access_meanings=meanings,
+            reasons=REASONS,
             timeline=timeline(report),
-            tables=_tables(report),
+            top_rules=top_rules(report),
+            paced_sites=paced_sites(report),
+            slowest_fetches=slowest_fetches(report),
             columns=columns,
-            rows=rows,
-            outcomes=charts[_ACCESS][0],
+            rows=[[cells[name] for name in columns] for cells in map(_cells, report.origins)],
             details=_details,
         )
     )
@@ -129,31 +130,6 @@ def _totals(report: CrawlReport) -> dict[str, int]:
     if disagreements := sum(origin.disagreement_count for origin in origins):
         totals["disagreements"] = disagreements
     return totals
-
-
-def _charts(report: CrawlReport) -> dict[str, tuple[dict[str, int], dict[str, str]]]:
-    """By their titles, numbers of what is counted, and what these things mean."""
-    meanings = access_meanings(report.when_unreachable)
-    found = Counter(origin.access for origin in report.origins)
-    outcomes = {outcome: found[outcome] for outcome in meanings if found[outcome]}
-    charts = {_ACCESS: (outcomes, meanings)}
-    if report.decisions is not None:
-        charts["Refused requests by reason"] = (dict(report.refusals), REASONS)
-    return charts
-
-
-def _tables(report: CrawlReport) -> list[tuple[str, tuple[str, ...], list[Item]]]:
-    """Titles, names of columns, and rows; only those that have any."""
-    tables = [
-        ("Rules that refused most", ("origin", "rule", "refused"), top_rules(report)),
-        (
-            "Sites with the longest waits",
-            ("site", "delay asked for", "requests", "time"),
-            paced_sites(report),
-        ),
-        ("Slowest robots.txt fetches", ("origin", "time"), slowest_fetches(report)),
-    ]
-    return [table for table in tables if table[-1]]
 
 
 def _cells(origin: OriginReport) -> dict[str, object]:
