@@ -51,13 +51,13 @@ def _origin(number: int, settings: RepSettings) -> OriginReport:
         details=(("URL", f"{name}/robots.txt"), ("last answer", "status 200")),
         file=read_file(FetchResult(name, 200, _BODY), settings, decided),
         decisions=Decisions(1_000, 10 * number),
-        refused_urls=tuple(
+        refused_urls=[
             RefusedURL(f"{name}/directory-{n:03}/page.html", n + 2, f"Disallow: /directory-{n:03}/")
             for n in range(10)
-        ),
+        ],
         refused_url_count=10,
         fetch_count=1,
-        events=(Event(1_800_000_000.0, "status 200", 0.2),),
+        events=[Event(1_800_000_000.0, "status 200", 0.2)],
         event_count=1,
     )
 

@@ -15,7 +15,7 @@ from scrapy_rep.cli.errors import FINE, WRONG, CommandError
 from scrapy_rep.cli.options import argument, subcommand
 from scrapy_rep.cli.output import Printer, span
 from scrapy_rep.cli.store import OriginState, read_states, sorted_origins, store_place, use_store
-from scrapy_rep.observers.report.file import NO_ROOM, ROOM, digest, outage_report, read_file, takes
+from scrapy_rep.observers.report.file import NO_ROOM, ROOM, digest, read_file, takes
 from scrapy_rep.observers.report.model import UNKNOWN, CrawlReport, Event, OriginReport
 from scrapy_rep.rep.caching.access import FetchResult, access_result
 from scrapy_rep.rep.dialects import Access
@@ -118,15 +118,15 @@ def _file(state: OriginState) -> FetchResult | None:
 
 
 def _report(state: OriginState, file: FetchResult | None, notes: tuple[str, ...]) -> OriginReport:
-    events = tuple(sorted(_events(state), key=lambda event: event.at))
+    events = sorted(_events(state), key=lambda event: event.at)
     return OriginReport(
         origin=printable(str(state.entry.origin)),
         access=state.access or UNKNOWN,
         status=state.entry.last.status,
-        details=tuple(_fields(state)),
+        details=list(_fields(state)),
         file=read_file(file, state.settings) if file else None,
         digest=digest(file) if file else "",
-        outage=outage_report(state.entry),
+        outage=state.entry.outage,
         freshness=state.freshness,
         events=events,
         event_count=len(events),

@@ -1,8 +1,5 @@
 """A chain of lines, in which each line carries the digest of all lines before it.
 
-Here may live: how a line is sealed, and how a changed line is found. Here may not live: what
-the lines say.
-
 The digest of a line is the SHA-256 of the digest of the line before and of the line itself
 up to its digest. So a change of any byte is found at the line where it happened.
 """

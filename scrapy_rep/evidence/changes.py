@@ -1,7 +1,4 @@
-"""What a change of a robots.txt changes.
-
-Here may live: two files compared by what they mean to whom. Here may not live: where they
-come from, and how the difference is shown.
+"""What a change of a robots.txt changes: two files compared by what they mean to whom.
 
 Comments, the order of groups and rules, and how names and paths are written mean nothing, so
 a change of these changes nothing.
@@ -9,12 +6,12 @@ a change of these changes nothing.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 
-from scrapy_rep.rep.dialects import Precedence
+from scrapy_rep.rep.dialects import Dialect, Precedence
 from scrapy_rep.rep.parsing.agents import EVERYONE, Agents, lowered
 from scrapy_rep.rep.parsing.groups import Group, groups_among, read_groups
 from scrapy_rep.rep.parsing.lines import Field
@@ -23,44 +20,14 @@ from scrapy_rep.rep.parsing.urls import canonical_patterns
 from scrapy_rep.rep.rules.robotstxt import RobotsTxt
 from scrapy_rep.rep.text import printable
 
-#: Product tokens of crawlers for AI, by what their operators publish.
-AI_AGENTS = frozenset(
-    {
-        "ai2bot",
-        "amazonbot",
-        "anthropic-ai",
-        "applebot-extended",
-        "bytespider",
-        "ccbot",
-        "chatgpt-user",
-        "claude-searchbot",
-        "claude-user",
-        "claude-web",
-        "claudebot",
-        "cohere-ai",
-        "cohere-training-data-crawler",
-        "diffbot",
-        "duckassistbot",
-        "facebookbot",
-        "google-cloudvertexbot",
-        "google-extended",
-        "gptbot",
-        "imagesiftbot",
-        "meta-externalagent",
-        "meta-externalfetcher",
-        "mistralai-user",
-        "oai-searchbot",
-        "omgili",
-        "omgilibot",
-        "pangubot",
-        "perplexity-user",
-        "perplexitybot",
-        "timpibot",
-        "webzio-extended",
-        "youbot",
-    }
-)
-
+# Product tokens of crawlers for AI, by what their operators publish.
+_AI_AGENTS = """
+ai2bot amazonbot anthropic-ai applebot-extended bytespider ccbot chatgpt-user claude-searchbot
+claude-user claude-web claudebot cohere-ai cohere-training-data-crawler diffbot duckassistbot
+facebookbot google-cloudvertexbot google-extended gptbot imagesiftbot meta-externalagent
+meta-externalfetcher mistralai-user oai-searchbot omgili omgilibot pangubot perplexity-user
+perplexitybot timpibot webzio-extended youbot
+"""
 # Of one agent, so many paths made from rules are tried.
 _MOST_PATHS = 2_000
 _MOST_EXAMPLES = 3
@@ -136,15 +103,15 @@ def changes(
     """
     if old.body == new.body:
         return Changes(is_same_file=True)
-    named = (_named(old), _named(new))
-    records = (_records(old), _records(new))
+    old_names, new_names = _named(old), _named(new)
+    old_records, new_records = _records(old), _records(new)
     return Changes(
         is_same_file=False,
-        agents=tuple(_agents(old, new, sorted(named[0] | named[1]))),
-        ai_agents_added=tuple(sorted((named[1] - named[0]) & AI_AGENTS)),
-        ai_agents_removed=tuple(sorted((named[0] - named[1]) & AI_AGENTS)),
-        records_added=_more(records[1], records[0]),
-        records_removed=_more(records[0], records[1]),
+        agents=tuple(_agents(old, new, sorted(old_names | new_names))),
+        ai_agents_added=tuple(sorted((new_names - old_names).intersection(_AI_AGENTS.split()))),
+        ai_agents_removed=tuple(sorted((old_names - new_names).intersection(_AI_AGENTS.split()))),
+        records_added=tuple(sorted(new_records - old_records)),
+        records_removed=tuple(sorted(old_records - new_records)),
         flips=tuple(flips(old, new, urls, agents)),
     )
 
@@ -169,42 +136,39 @@ def _named(robots: RobotsTxt) -> set[str]:
 
 def _agents(old: RobotsTxt, new: RobotsTxt, named: list[str]) -> Iterator[AgentChange]:
     """The agents among *named*, and everyone else, whose rules are others in *new*."""
-    by_rules: dict[tuple[_Rules, _Rules], list[str]] = {}
+    by_rules: dict[tuple[_Rules, _Rules], list[str]] = defaultdict(list)
     before, after = _rules(old, named), _rules(new, named)
     for name in (EVERYONE, *named):
         if before[name] != after[name]:
-            by_rules.setdefault((before[name], after[name]), []).append(name)
-    for (rules_before, rules_after), names in by_rules.items():
+            by_rules[before[name], after[name]].append(name)
+    for rules, names in by_rules.items():
         asked = () if names[0] == EVERYONE else names[0]
-        paths = _paths(rules_before, rules_after)
+        paths = _paths(*rules)
         flipped = list(flips(old, new, paths, asked))
-        yield AgentChange(
-            tuple(names),
-            len(paths),
-            tuple(flip.url for flip in flipped if flip.allowed),
-            tuple(flip.url for flip in flipped if not flip.allowed),
-        )
+        gained = tuple(flip.url for flip in flipped if flip.allowed)
+        lost = tuple(flip.url for flip in flipped if not flip.allowed)
+        yield AgentChange(tuple(names), len(paths), gained, lost)
 
 
 def _rules(robots: RobotsTxt, named: Sequence[str]) -> dict[str, _Rules]:
     """The rules for each of *named*, and for everyone else."""
     groups = read_groups(robots.body, robots.dialect, named)
-    kept: dict[tuple[int, ...], _Rules] = {}
+    # Thousands of agents may share their groups.
+    by_groups: dict[tuple[int, ...], _Rules] = {}
     found = {}
     for name in (EVERYONE, *named):
         # The list has nobody in it for everyone else.
         mine = groups_among(groups, () if name == EVERYONE else (name,))[1]
         key = tuple(map(id, mine))
-        if key not in kept:
-            kept[key] = _combined(mine, robots)
-        found[name] = kept[key]
+        if key not in by_groups:
+            by_groups[key] = _combined(mine, robots.dialect)
+        found[name] = by_groups[key]
     return found
 
 
-def _combined(groups: Iterable[Group], robots: RobotsTxt) -> _Rules:
+def _combined(groups: Iterable[Group], dialect: Dialect) -> _Rules:
     """The rules of *groups*, such that those that mean the same are equal."""
-    dialect = robots.dialect
-    rules = list(chain.from_iterable(group.rules for group in groups))
+    rules = [rule for group in groups for rule in group.rules]
     patterns = canonical_patterns([value for _, _, value in rules], dialect)
     pairs = [
         (name is Field.ALLOW, pattern)
@@ -219,34 +183,29 @@ def _paths(before: _Rules, after: _Rules) -> list[str]:
 
     A path that none of these match is decided by the same rules before and after.
     """
-    differing = set(before) ^ set(after)
-    common = set(before) & set(after)
+    differing, common = {*before} ^ {*after}, {*before} & {*after}
     patterns = [pattern for rules in (differing, common) for _, pattern in sorted(rules)]
     paths = chain(("/", _ANY_PATH), chain.from_iterable(map(_matching, patterns)))
     # dict, as a set that keeps the order
     return list(dict.fromkeys(islice(paths, _MOST_PATHS)))
 
 
-def _matching(pattern: str) -> Iterator[str]:
+def _matching(pattern: str) -> tuple[str, str, str]:
     """Paths that *pattern* matches, and one that is longer."""
     path = pattern.removesuffix("$")
     if not path.startswith("/"):
-        path = f"/{path.removeprefix('*')}" if path.startswith("*") else f"/{path}"
-    yield path.replace("*", "")
-    yield path.replace("*", "x")
-    yield f"{path.replace('*', 'x')}x"
+        path = f"/{path.removeprefix('*')}"
+    filled = path.replace("*", "x")
+    return path.replace("*", ""), filled, f"{filled}x"
 
 
 # -- other records -------------------------------------------------------------------
 
 
-def _records(robots: RobotsTxt) -> Counter[str]:
+def _records(robots: RobotsTxt) -> set[str]:
     """The records that are not rules, each with the agents that it is about."""
-    found: Counter[str] = Counter()
-    for record in robots.records:
-        if record.field is not Field.UNKNOWN:
-            found[_record_text(record)] += 1
-    return found
+    known = (record for record in robots.records if record.field is not Field.UNKNOWN)
+    return {_record_text(record) for record in known}
 
 
 def _record_text(record: OtherRecord) -> str:
@@ -255,7 +214,3 @@ def _record_text(record: OtherRecord) -> str:
     names = sorted({lowered(agent.name) for agent in record.agents})
     about = ", ".join(printable(name) for name in names[:10])
     return f"{record} (for {about})" if about else str(record)
-
-
-def _more(these: Counter[str], others: Counter[str]) -> tuple[str, ...]:
-    return tuple(sorted(text for text in these if text not in others))

@@ -1,14 +1,13 @@
 """What the lines of an audit log say, as values that JSON can hold.
 
-Here may live: the fields of each kind of line, written and read. Here may not live: files, and
-whether a line is true (:mod:`.verify`).
+Whether a line is true is for :mod:`.verify`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from hashlib import sha256
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scrapy_rep.rep.caching.access import Failure, FetchResult, Headers
 from scrapy_rep.rep.caching.cache_entry import CacheEntry, Outage, StoredResponse
@@ -16,6 +15,9 @@ from scrapy_rep.rep.dialects import Access, WhenUnreachable
 from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.policy import Policy
 from scrapy_rep.rep.rules.verdict import Verdict
+
+if TYPE_CHECKING:
+    from scrapy_rep.settings import RepSettings
 
 #: The version of the format.
 FORMAT = 1
@@ -59,8 +61,8 @@ def result_fields(result: FetchResult) -> dict[str, Any]:
         "redirects": result.redirects,
         "failure": result.failure and result.failure.value,
         "detail": result.detail,
-        "headers": [list(field) for field in result.headers],
-        "via": [[list(field) for field in headers] for headers in result.via],
+        "headers": result.headers,
+        "via": result.via,
         "user_agent": result.user_agent,
     }
 
@@ -107,20 +109,14 @@ def entry_fields(entry: CacheEntry) -> dict[str, Any]:
 
 def read_entry(origin: Origin, fields: Mapping[str, Any], bodies: Bodies) -> CacheEntry:
     """The entry of *origin* of which :func:`entry_fields` made *fields*."""
-    stored, outage = fields["copy"], fields["outage"]
+    stored, outage = (
+        {**each, "result": read_result(each["result"], bodies)} if each else None
+        for each in (fields["copy"], fields["outage"])
+    )
     return CacheEntry(
         origin,
-        stored
-        and StoredResponse(
-            read_result(stored["result"], bodies), stored["fetched_at"], stored["confirmed_at"]
-        ),
-        outage
-        and Outage(
-            read_result(outage["result"], bodies),
-            outage["since"],
-            outage["last_at"],
-            outage["attempts"],
-        ),
+        stored=StoredResponse(**stored) if stored else None,
+        outage=Outage(**outage) if outage else None,
     )
 
 
@@ -129,36 +125,40 @@ def read_entry(origin: Origin, fields: Mapping[str, Any], bodies: Bodies) -> Cac
 
 def verdict_fields(verdict: Verdict) -> dict[str, Any]:
     """*verdict*, without what is empty in it, its origin and its age."""
-    fields: dict[str, Any] = {"allowed": verdict.allowed, "reason": verdict.reason.value}
-    if verdict.rule is not None:
-        fields["rule"] = str(verdict.rule)
-        fields["line"] = verdict.rule.line
-    elif verdict.record is not None:
-        fields["rule"] = str(verdict.record)
-        fields["line"] = verdict.record.line
-    if verdict.group:
-        fields["group"] = verdict.group[:_MOST_NAMES]
-    if verdict.merged:
-        fields["merged"] = True
-    if verdict.sent_as:
-        fields["sent_as"] = verdict.sent_as
-    if verdict.detail:
-        fields["detail"] = verdict.detail
-    return fields
+    decisive = verdict.rule or verdict.record
+    fields = {
+        "allowed": verdict.allowed,
+        "reason": verdict.reason.value,
+        "rule": decisive and str(decisive),
+        "line": verdict.line,
+        "group": verdict.group[:_MOST_NAMES],
+        "merged": verdict.merged,
+        "sent_as": verdict.sent_as,
+        "detail": verdict.detail,
+    }
+    return {name: value for name, value in fields.items() if value or name == "allowed"}
+
+
+def policy_fields(policy: Policy, rests_on: str | None, settings: RepSettings) -> dict[str, Any]:
+    """*policy*, which rests on the line with the digest *rests_on*."""
+    return {
+        "origin": str(policy.origin),
+        "fetched_at": policy.fetched_at,
+        "sha256": policy.file and digest_of_body(policy.file.body),
+        "rests_on": rests_on,
+        "overrides": overrides_of(policy, settings.status_overrides, settings.max_size),
+    }
 
 
 def overrides_of(
     policy: Policy, status_overrides: Mapping[int, Access], max_size: int
 ) -> list[str]:
     """The settings by which *policy* is another one than the standard says."""
-    found = []
-    last = policy.stored.result if policy.stored is not None else policy.entry.last
-    if last.failure is None and last.status in status_overrides:
-        found.append("REP_STATUS_OVERRIDES")
+    last, file = policy.stored.result if policy.stored else policy.entry.last, policy.file
     is_unreachable = policy.access is Access.UNREACHABLE
-    if is_unreachable and policy.when_unreachable is WhenUnreachable.ALLOW:
-        found.append("REP_UNREACHABLE")
-    is_file = policy.access is Access.SUCCESSFUL and policy.stored is not None
-    if is_file and (last.cut or len(last.body) > max_size):
-        found.append("REP_MAX_SIZE")
-    return found
+    applies = {
+        "REP_STATUS_OVERRIDES": last.failure is None and last.status in status_overrides,
+        "REP_UNREACHABLE": is_unreachable and policy.when_unreachable is WhenUnreachable.ALLOW,
+        "REP_MAX_SIZE": file is not None and (file.cut or len(file.body) > max_size),
+    }
+    return [name for name, value in applies.items() if value]

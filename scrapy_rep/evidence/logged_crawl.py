@@ -1,8 +1,4 @@
-"""The crawl that wrote a log, with the settings that the log names.
-
-Here may live: how it comes from what is known to a policy. Here may not live: whether its
-decisions follow (:mod:`.verify`).
-"""
+"""The crawl that wrote a log: how its settings lead from what is known to a policy."""
 
 from __future__ import annotations
 
@@ -16,7 +12,6 @@ from scrapy.statscollectors import StatsCollector
 from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 
-from scrapy_rep.evidence import lines
 from scrapy_rep.evidence.lines import NotAsClaimed
 from scrapy_rep.evidence.recorder import DECIDING
 from scrapy_rep.parsers.chain import ParserChain
@@ -28,7 +23,6 @@ from scrapy_rep.rep.dialects import Access
 from scrapy_rep.rep.policy import Policy
 from scrapy_rep.settings import RepSettings
 
-_PARSERS = ("ROBOTSTXT_PARSER", "REP_FALLBACK_PARSER")
 _OUR_PARSERS = ("scrapy_rep.parser.", "scrapy.robotstxt.")
 
 
@@ -47,11 +41,9 @@ class LoggedCrawl:
             scheme: name if name in TARGETS else "" for scheme, name in handlers
         }
         values["REP_STORE"] = "memory"
-        for name in _PARSERS:
-            values[name] = _parser(name, logged[name], project)
-        if values["ROBOTSTXT_PARSER"] is None:
-            # Nobody chose one.
-            del values["ROBOTSTXT_PARSER"]
+        values["REP_FALLBACK_PARSER"] = _parser("REP_FALLBACK_PARSER", logged, project)
+        if parser := _parser("ROBOTSTXT_PARSER", logged, project):
+            values["ROBOTSTXT_PARSER"] = parser
         crawler = Crawler(Spider, values)
         # It does not crawl, and so would have none.
         crawler.stats = StatsCollector(crawler)
@@ -73,13 +65,10 @@ class LoggedCrawl:
         assert policy is not None
         return policy
 
-    def overrides(self, policy: Policy) -> list[str]:
-        """The settings by which *policy* is another one than the standard says."""
-        return lines.overrides_of(policy, self.settings.status_overrides, self.settings.max_size)
 
-
-def _parser(setting: str, name: str | None, project: BaseSettings) -> str | None:
-    """The parser *name*, which a log has for *setting*."""
+def _parser(setting: str, logged: Mapping[str, Any], project: BaseSettings) -> str | None:
+    """The parser that a log has for *setting*."""
+    name: str | None = logged[setting]
     if name is None or name.startswith(_OUR_PARSERS):
         return name
     chosen = project.get(setting)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import OrderedDict, defaultdict
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -15,18 +15,15 @@ from scrapy.utils.python import global_object_name
 import scrapy_rep
 from scrapy_rep.evidence import lines
 from scrapy_rep.evidence.chain import to_json
-from scrapy_rep.evidence.files import ArchiveFile, AuditLog, Region
-from scrapy_rep.exceptions import ConfigurationError
+from scrapy_rep.evidence.files import Archive, AuditLog, Region
 from scrapy_rep.observers.observer import Exchange, Fetched, Observer
 from scrapy_rep.observers.stats import count
-from scrapy_rep.rep.dialects import Access
 from scrapy_rep.settings import DEFAULTS
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
 
-    from scrapy_rep.evidence.warc import WarcWriter
     from scrapy_rep.rep.caching.cache_entry import CacheEntry
     from scrapy_rep.rep.parsing.urls import Origin
     from scrapy_rep.rep.policy import Policy
@@ -52,11 +49,11 @@ DECIDING = (
     "REP_UNREACHABLE_GRACE",
     "REP_VISIT_TIME",
 )
-_SCHEMES = ("http", "https")
 # Bytes of bodies of the origins whose last line in the log is known.
 _MAX_BYTES = 20 * 2**20
 # Verdicts of one policy that are kept as text.
 _MOST_VERDICTS = 32
+_PACKAGE = f"scrapy-rep {scrapy_rep.__version__}"
 _USERINFO = re.compile(r"(?<=//)[^/?#]*@")
 
 
@@ -68,10 +65,15 @@ class _Known:
     """
 
     entry: CacheEntry
-    digest: str
+    digest: str | None
     policy: Policy | None = None
     rest: str = ""
     _verdicts: dict[tuple[object, ...], str] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        """The bytes of the body in the entry."""
+        return len(self.entry.stored.result.body) if self.entry.stored else 0
 
     def verdict_json(self, agents: tuple[str, ...], verdict: Verdict) -> str:
         """The fields about *verdict*, which is for *agents*: mostly they were needed before."""
@@ -79,10 +81,9 @@ class _Known:
         key = (verdict.reason, verdict.line, agents, verdict.detail, verdict.sent_as)
         text = self._verdicts.get(key)
         if text is None:
-            text = to_json({"agents": agents, **lines.verdict_fields(verdict)})[1:-1]
             if len(self._verdicts) >= _MOST_VERDICTS:
                 self._verdicts.clear()
-            self._verdicts[key] = text
+            text = self._verdicts[key] = _verdict_json(agents, verdict)
         return text
 
 
@@ -99,21 +100,15 @@ class EvidenceRecorder(Observer):
         self._settings = settings
         self._clock = clock
         self._log = AuditLog(crawler, settings.audit) if settings.audit else None
-        self._archive = ArchiveFile(crawler, settings.archive) if settings.archive else None
-        self._warc = _warc_writer() if settings.archive else None
+        self._archive = Archive(crawler, settings.archive) if settings.archive else None
         self.observes_allowed = self._log is not None
-        #: Of fetches under way, what was answered.
-        self._exchanges: defaultdict[Origin, list[Exchange]] = defaultdict(list)
         self._known: OrderedDict[Origin, _Known] = OrderedDict()
         self._known_bytes = 0
-        #: The SHA-256 of bodies that are in the archive.
-        self._archived: OrderedDict[str, None] = OrderedDict()
-        self._package = f"scrapy-rep {scrapy_rep.__version__}"
         #: What is the same in all lines about decisions.
         self._constant = to_json(
             {
                 "purposes": settings.honoured.purposes,
-                "package": self._package,
+                "package": _PACKAGE,
                 "dialect": settings.dialect.name,
             }
         )[1:]
@@ -123,33 +118,23 @@ class EvidenceRecorder(Observer):
     # -- the beginning and the end --------------------------------------------------------
 
     def _begin(self, spider: Spider) -> None:
-        region = None
-        if self._archive is not None and self._warc is not None and self._archive.open(spider):
-            fields = {
-                "software": f"{self._package}, Scrapy {scrapy.__version__}",
-                "format": "WARC File Format 1.1",
-                "conformsTo": "http://iipc.github.io/warc-specifications/specifications/"
-                "warc-format/warc-1.1/",
-                "description": "robots.txt files, as they were fetched",
-            }
-            region = self._archive.append(self._warc.info(self._archive.name, fields))
+        region, archive_file = None, {}
+        if self._archive is not None:
+            region = self._archive.open(spider, f"{_PACKAGE}, Scrapy {scrapy.__version__}")
+            archive_file = {"archive_file": self._archive.name} if region else {}
         if self._log is not None:
             self._log.open(spider)
-            self._log.append(self._start_fields(spider, region))
-
-    def _start_fields(self, spider: Spider, region: Region | None) -> dict[str, Any]:
-        fields: dict[str, Any] = {
-            "type": lines.START,
-            "format": lines.FORMAT,
-            "time": self._clock(),
-            "spider": spider.name,
-            "package": self._package,
-            "scrapy": scrapy.__version__,
-            "settings": self._deciding_settings(),
-        }
-        if region is not None and self._archive is not None:
-            fields |= {"archive_file": self._archive.name, "archive": region}
-        return fields
+        self._write(
+            lines.START,
+            region,
+            format=lines.FORMAT,
+            time=self._clock(),
+            spider=spider.name,
+            package=_PACKAGE,
+            scrapy=scrapy.__version__,
+            settings=self._deciding_settings(),
+            **archive_file,
+        )
 
     def _deciding_settings(self) -> dict[str, Any]:
         settings = self._crawler.settings
@@ -159,17 +144,12 @@ class EvidenceRecorder(Observer):
             # Scrapy makes an object of its own of it.
             found["REP_STATUS_OVERRIDES"] = dict(overrides)
         found["REP_PURPOSES"] = self._settings.honoured.purposes
-        for name, parser in (
-            ("ROBOTSTXT_PARSER", self._settings.parser),
-            ("REP_FALLBACK_PARSER", self._settings.fallback_parser),
-        ):
-            found[name] = None if parser is None else global_object_name(parser)
+        found["ROBOTSTXT_PARSER"] = _name(self._settings.parser)
+        found["REP_FALLBACK_PARSER"] = _name(self._settings.fallback_parser)
         handlers = settings.getwithbase("DOWNLOAD_HANDLERS")
         found["DOWNLOAD_HANDLERS"] = {
-            scheme: handlers[scheme]
-            if isinstance(handlers[scheme], str)
-            else global_object_name(handlers[scheme])
-            for scheme in _SCHEMES
+            scheme: _name(handlers[scheme])
+            for scheme in ("http", "https")
             if handlers.get(scheme) is not None
         }
         return found
@@ -177,104 +157,69 @@ class EvidenceRecorder(Observer):
     async def _end(self, reason: str) -> None:
         if self._archive is not None:
             self._archive.close()
-        if self._warc is not None:
-            count(self._crawler, "robotstxt/archive/record_count", self._warc.record_count)
         log = self._log
         if log is not None:
-            fields = {"time": self._clock(), "reason": reason, "lines": log.line_count + 1}
-            log.append({"type": lines.END, **fields})
+            number = log.line_count + 1
+            self._write(lines.END, None, time=self._clock(), reason=reason, lines=number)
             count(self._crawler, "robotstxt/audit/line_count", log.line_count)
             assert self._crawler.stats is not None
             self._crawler.stats.set_value("robotstxt/audit/digest", log.digest)
             await log.close()
+
+    def _write(self, kind: str, region: Region | None, **fields: object) -> str | None:
+        """Write a line of the type *kind*, whose records are in *region*; its digest."""
+        if self._log is None:
+            return None
+        archive = {} if region is None else {"archive": region}
+        return self._log.append(to_json({"type": kind, **fields, **archive}))
 
     # -- fetches --------------------------------------------------------------------------
 
     def on_answer(self, origin: Origin, exchange: Exchange) -> None:
         """Keep the answer for the archive."""
         if self._archive is not None:
-            self._exchanges[origin].append(exchange)
+            self._archive.add_answer(origin, exchange)
 
     def on_fetch(self, fetched: Fetched) -> None:
         """Archive the answers, and write the line about the fetch."""
         result, access, known, entry, now = fetched
         before = None if known is None else self._line_about(known, now)
-        origin = entry.origin
-        region = None
-        if self._archive is not None and self._warc is not None:
-            fields = {
-                "outcome": result.detail,
-                "failure": result.failure.value if result.failure else "",
-                "accessResult": access.value,
-            }
-            exchanges = self._exchanges.pop(origin, [])
-            records = self._warc.fetch(origin.robots_url, exchanges, fields, now)
-            region = self._archive.append(records)
-            self._is_archived_now(lines.digest_of_body(result.body))
-        if self._log is None:
-            return
-        line: dict[str, Any] = {
-            "type": lines.FETCH,
-            "time": now,
-            "origin": str(origin),
-            "before": before,
-            "result": lines.result_fields(result),
-            "access": access.value,
-            "entry": lines.entry_fields(entry),
-        }
-        if region is not None:
-            line["archive"] = region
-        self._remember(_Known(entry, self._log.append(line)))
+        digest = self._write(
+            lines.FETCH,
+            self._archive.add_fetch(fetched) if self._archive else None,
+            time=now,
+            origin=str(entry.origin),
+            before=before,
+            result=lines.result_fields(result),
+            access=access.value,
+            entry=lines.entry_fields(entry),
+        )
+        self._remember(_Known(entry, digest))
 
     def _line_about(self, entry: CacheEntry, now: float) -> str | None:
         """The digest of the line about *entry*; it is written if there is none."""
         known = self._known.get(entry.origin)
         if known is not None and (known.entry is entry or known.entry == entry):
             return known.digest
-        region = self._archive_stored(entry, now)
-        if self._log is None:
-            return None
-        line: dict[str, Any] = {
-            "type": lines.STORED,
-            "time": now,
-            "origin": str(entry.origin),
-            "entry": lines.entry_fields(entry),
-        }
-        if region is not None:
-            line["archive"] = region
-        digest = self._log.append(line)
+        digest = self._write(
+            lines.STORED,
+            self._archive.add_stored(entry, now) if self._archive else None,
+            time=now,
+            origin=str(entry.origin),
+            entry=lines.entry_fields(entry),
+        )
         self._remember(_Known(entry, digest))
         return digest
-
-    def _archive_stored(self, entry: CacheEntry, now: float) -> Region | None:
-        """Archive the file in *entry*, which came from the store, unless it is there."""
-        if self._archive is None or self._warc is None or entry.stored is None:
-            return None
-        result = entry.stored.result
-        if not result.body or not self._is_archived_now(lines.digest_of_body(result.body)):
-            return None
-        return self._archive.append(self._warc.resource(result.url, result.body, now))
-
-    def _is_archived_now(self, digest: str) -> bool:
-        """Remember that the body with *digest* is in the archive; whether that is news."""
-        from scrapy_rep.evidence.warc import MAX_BODIES
-
-        is_new = digest not in self._archived
-        self._archived[digest] = None
-        self._archived.move_to_end(digest)
-        if len(self._archived) > MAX_BODIES:
-            self._archived.popitem(last=False)
-        return is_new
 
     def _remember(self, known: _Known) -> None:
         origin = known.entry.origin
         earlier = self._known.pop(origin, None)
-        self._known_bytes += _size(known) - (_size(earlier) if earlier else 0)
+        self._known_bytes += known.size - (earlier.size if earlier else 0)
         self._known[origin] = known
         while len(self._known) > self._settings.max_origins or (
             self._known_bytes > _MAX_BYTES and len(self._known) > 1
         ):
-            self._known_bytes -= _size(self._known.popitem(last=False)[1])
+            self._known_bytes -= self._known.popitem(last=False)[1].size
 
     # -- decisions ------------------------------------------------------------------------
 
@@ -283,9 +228,10 @@ class EvidenceRecorder(Observer):
     ) -> None:
         """Write the line about a decision."""
         age = verdict.age
+        if self._log is None:
+            return
         if policy is None or age is None:
-            fields = to_json({"agents": agents, **lines.verdict_fields(verdict)})[1:-1]
-            self._decided(request, self._clock(), fields)
+            self._decided(request, self._clock(), _verdict_json(agents, verdict))
             return
         # The verdict may be older than this call: a refused request waits for its turn.
         now = policy.fetched_at + age if age else self._clock()
@@ -306,7 +252,7 @@ class EvidenceRecorder(Observer):
         if "@" in url:
             url = _USERINFO.sub("", url)
         # Not a dict: this is done for each request.
-        self._log.append_json(
+        self._log.append(
             f'{{"type":"{lines.DECISION}","time":{now!r},"url":{to_json(url)},'
             f"{fields},{self._constant}"
         )
@@ -316,36 +262,15 @@ class EvidenceRecorder(Observer):
         known = self._known.get(policy.origin)
         if known is None or known.policy is not policy:
             digest = self._line_about(policy.entry, now)
-            known = _Known(policy.entry, digest or "", policy, self._rest_of(policy, digest))
+            rest = to_json(lines.policy_fields(policy, digest, self._settings))[1:-1]
+            known = _Known(policy.entry, digest, policy, f",{rest}")
             self._remember(known)
         return known
 
-    def _rest_of(self, policy: Policy, digest: str | None) -> str:
-        is_file = policy.access is Access.SUCCESSFUL and policy.stored is not None
-        fields = {
-            "origin": str(policy.origin),
-            "fetched_at": policy.fetched_at,
-            "sha256": lines.digest_of_body(policy.stored.result.body)
-            if is_file and policy.stored is not None
-            else None,
-            "rests_on": digest,
-            "overrides": lines.overrides_of(
-                policy, self._settings.status_overrides, self._settings.max_size
-            ),
-        }
-        return f",{to_json(fields)[1:-1]}"
+
+def _verdict_json(agents: Sequence[str], verdict: Verdict) -> str:
+    return to_json({"agents": agents, **lines.verdict_fields(verdict)})[1:-1]
 
 
-def _size(known: _Known) -> int:
-    stored = known.entry.stored
-    return 0 if stored is None else len(stored.result.body)
-
-
-def _warc_writer() -> WarcWriter:
-    try:
-        from scrapy_rep.evidence.warc import WarcWriter
-    except ImportError as error:
-        raise ConfigurationError(
-            f"REP_ARCHIVE needs warcio ({error}): pip install warcio"
-        ) from None
-    return WarcWriter()
+def _name(found: type | str | None) -> str | None:
+    return found if found is None or isinstance(found, str) else global_object_name(found)

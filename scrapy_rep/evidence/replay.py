@@ -1,7 +1,4 @@
-"""From the archived answers of a fetch to its result, as the fetch came to it.
-
-Here may live: one pure function. Here may not live: what the result means.
-"""
+"""From the archived answers of a fetch to its result, as the fetch came to it."""
 
 from __future__ import annotations
 
@@ -12,13 +9,11 @@ from scrapy import Request
 from scrapy.http import Response
 
 from scrapy_rep.evidence.lines import NotAsClaimed
-from scrapy_rep.evidence.warc import Answered
+from scrapy_rep.evidence.warc import HTTP, Answered
 from scrapy_rep.observers.observer import Exchange
 from scrapy_rep.policies.errors import FetchFailed
 from scrapy_rep.policies.hops import Hops
 from scrapy_rep.rep.caching.access import Failure, FetchResult
-
-_HTTP = ("http://", "https://")
 
 
 def replay(
@@ -34,6 +29,8 @@ def replay(
     there was none, the words for it, the status of a server that does not speak HTTP, and the
     User-Agent. Raises :exc:`NotAsClaimed`.
     """
+    no_answer = FetchResult(robots_url, failure=Failure.NO_ANSWER, detail=claimed["detail"])
+    is_no_answer = claimed["failure"] == Failure.NO_ANSWER.value
     hops = Hops([robots_url], max_redirects, max_size)
     for number, answer in enumerate(answers, 1):
         if answer.url != hops.urls[-1]:
@@ -41,17 +38,17 @@ def replay(
         try:
             result = hops.add(_exchange(answer, claimed["user_agent"]))
         except FetchFailed:
-            result = _no_answer(robots_url, claimed)
+            result = no_answer
         if result is None:
             continue
         if number < len(answers):
             raise NotAsClaimed("the archive has answers after the last one")
-        if result.failure is None and _has_no_answer(claimed):
+        if result.failure is None and is_no_answer:
             raise NotAsClaimed("the archive has an answer that can be used")
         return result
-    if _has_no_answer(claimed):
-        return _no_answer(robots_url, claimed)
-    if hops.urls[-1].startswith(_HTTP):
+    if is_no_answer:
+        return no_answer
+    if hops.urls[-1].startswith(HTTP):
         raise NotAsClaimed("the archive does not have the answer")
     return FetchResult(
         hops.urls[-1],
@@ -69,11 +66,3 @@ def _exchange(answer: Answered, user_agent: str) -> Exchange:
     response = Response(answer.url, answer.status, answer.headers, answer.body, flags)
     encoding = b",".join(answer.lines("content-encoding"))
     return Exchange(request, response, encoding, is_cut=answer.truncated == "length")
-
-
-def _has_no_answer(claimed: Mapping[str, Any]) -> bool:
-    return bool(claimed["failure"] == Failure.NO_ANSWER.value)
-
-
-def _no_answer(robots_url: str, claimed: Mapping[str, Any]) -> FetchResult:
-    return FetchResult(robots_url, failure=Failure.NO_ANSWER, detail=claimed["detail"])

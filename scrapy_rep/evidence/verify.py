@@ -1,8 +1,6 @@
 """Whether every line of an audit log follows from the archived bytes.
 
-Here may live: the checks of a line, with the settings that the log names. Here may not live:
-the names of files, and the network. A log is not trusted: whatever is wrong with it is a
-:class:`Problem`.
+A log is not trusted: whatever is wrong with it is a :class:`Problem`.
 """
 
 from __future__ import annotations
@@ -10,13 +8,13 @@ from __future__ import annotations
 import json
 import os
 import zlib
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, BinaryIO
 
 from scrapy.settings import BaseSettings
+from scrapy.utils.datatypes import LocalCache
 
 from scrapy_rep.evidence import lines
 from scrapy_rep.evidence.chain import FIRST, digest_of, is_sealed
@@ -28,7 +26,6 @@ from scrapy_rep.rep.caching.access import access_result
 from scrapy_rep.rep.caching.cache_entry import CacheEntry
 from scrapy_rep.rep.caching.freshness import update, validators
 from scrapy_rep.rep.decision import Admit, Fetch, RequestFacts, decide
-from scrapy_rep.rep.dialects import Access
 from scrapy_rep.rep.parsing.urls import Origin, is_robots_txt
 from scrapy_rep.rep.policy import Policy
 from scrapy_rep.rep.rules.verdict import Reason, Verdict, origin_or_verdict
@@ -39,6 +36,15 @@ _MOST_KEPT = 1_000
 # What the time of a decision may be off: floating point, and a clock that is put right.
 _SLACK = 1.0
 _STOPPING = "the crawl is stopping"
+# The fields of a decision that are about its policy, and the words for them.
+_POLICY_FIELDS = {
+    "overrides": "its settings that override",
+    "sha256": "the SHA-256 of its robots.txt",
+    "fetched_at": "the time of its copy",
+}
+_VERDICT_FIELDS = frozenset(
+    {"allowed", "reason", "rule", "line", "group", "merged", "sent_as", "detail"}
+)
 
 _Fields = Mapping[str, Any]
 
@@ -71,11 +77,7 @@ class Verifier:
     """
 
     def __init__(
-        self,
-        archive: BinaryIO | None,
-        project: BaseSettings,
-        *,
-        unfinished: bool = False,
+        self, archive: BinaryIO | None, project: BaseSettings, *, unfinished: bool = False
     ) -> None:
         self._archive = archive
         self._archive_size = archive.seek(0, os.SEEK_END) if archive is not None else 0
@@ -91,22 +93,28 @@ class Verifier:
         self._bodies: dict[str, bytes] = {}
         #: By digest, compressed: lines that decisions rest on.
         self._known: dict[str, bytes] = {}
-        self._entries: OrderedDict[str, tuple[CacheEntry, float]] = OrderedDict()
-        self._policies: OrderedDict[tuple[str, float], Policy] = OrderedDict()
+        self._entries: LocalCache[str, tuple[CacheEntry, float]] = LocalCache(_MOST_KEPT)
+        self._policies: LocalCache[tuple[str, float], Policy] = LocalCache(_MOST_KEPT)
+        self._checks = {
+            lines.START: self._start,
+            lines.FETCH: self._fetch,
+            lines.STORED: self._stored,
+            lines.DECISION: self._decision,
+            lines.END: self._end,
+        }
 
     def check(self, log: Iterable[bytes]) -> Iterator[Problem]:
         """The problems of *log*, the lines of a file with their ends."""
-        number = 0
         for number, line in enumerate(log, 1):
             self.summary.lines = number
-            if not line.endswith(b"\n"):
-                if not self._unfinished:
-                    yield Problem(number, "the line has no end: the end of the log is missing")
-                    # One problem, or two: the line itself may have been changed as well.
-                    yield from self._check_line(number, line)
+            has_end = line.endswith(b"\n")
+            if not has_end and self._unfinished:
                 break
-            yield from self._check_line(number, line[:-1])
-        if number == 0:
+            if not has_end:
+                # One problem, or two: the line itself may have been changed as well.
+                yield Problem(number, "the line has no end: the end of the log is missing")
+            yield from self._check_line(number, line.removesuffix(b"\n"))
+        if not self.summary.lines:
             yield Problem(0, "the log is empty")
         elif not self._has_ended and not self._unfinished:
             yield Problem(
@@ -122,38 +130,27 @@ class Verifier:
             yield Problem(number, "the line was changed, or what stood before it")
         self.summary.digest = digest_of(line) or FIRST
         try:
-            self._check_content(number, line)
+            self._check_content(line)
         except NotAsClaimed as wrong:
             yield Problem(number, printable(str(wrong), most=1000))
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
             detail = printable(f"{type(error).__name__}: {error}")
             yield Problem(number, f"the line cannot be read ({detail})")
 
-    def _check_content(self, number: int, line: bytes) -> None:
+    def _check_content(self, line: bytes) -> None:
         fields = json.loads(line)
         kind = fields["type"]
         if self._has_ended:
             raise NotAsClaimed("there is a line after the last one")
-        if (kind == lines.START) != (number == 1):
+        if (kind == lines.START) != (self.summary.lines == 1):
             raise NotAsClaimed(f"a line of the type {kind!r} at this place")
-        if kind == lines.START:
-            self._start(fields)
-        elif kind == lines.END:
-            self._has_ended = True
-            if fields["lines"] != number:
-                raise NotAsClaimed(
-                    f"{fields['lines']} lines were written, and this is line {number}"
-                )
-        elif kind == lines.FETCH:
-            self._fetch(fields, line)
-        elif kind == lines.STORED:
-            self._stored(fields, line)
-        elif kind == lines.DECISION:
-            self._decision(fields)
-        else:
+        if kind not in self._checks:
             raise NotAsClaimed(f"unknown type {kind!r}")
+        if kind in (lines.FETCH, lines.STORED):
+            self._known[self.summary.digest] = zlib.compress(line, 1)
+        self._checks[kind](fields)
 
-    # -- the start ----------------------------------------------------------------------
+    # -- the start and the end ----------------------------------------------------------
 
     def _start(self, fields: _Fields) -> None:
         self._crawl = LoggedCrawl(fields["settings"], fields["time"], self._project)
@@ -166,6 +163,12 @@ class Verifier:
         if self._crawl is None:
             raise NotAsClaimed("the settings in the first line cannot be used")
         return self._crawl
+
+    def _end(self, fields: _Fields) -> None:
+        self._has_ended = True
+        written, number = fields["lines"], self.summary.lines
+        if written != number:
+            raise NotAsClaimed(f"{written} lines were written, and this is line {number}")
 
     # -- the archive --------------------------------------------------------------------
 
@@ -182,9 +185,8 @@ class Verifier:
         self._archive.seek(start)
         records = self._archive.read(size)
         if sha256(records).hexdigest() != digest:
-            raise NotAsClaimed(
-                f"the archive was changed in the {size:,} bytes from byte {start:,} on"
-            )
+            where = f"in the {size:,} bytes from byte {start:,} on"
+            raise NotAsClaimed(f"the archive was changed {where}")
         return records
 
     def _keep_body(self, body: bytes) -> None:
@@ -192,45 +194,33 @@ class Verifier:
 
     def _body(self, digest: str) -> bytes:
         if digest not in self._bodies:
-            raise NotAsClaimed(
-                f"the archive does not have the robots.txt with the SHA-256 {digest}"
-            )
+            what = f"the robots.txt with the SHA-256 {digest}"
+            raise NotAsClaimed(f"the archive does not have {what}")
         return zlib.decompress(self._bodies[digest])
 
     # -- fetches ------------------------------------------------------------------------
 
-    def _fetch(self, fields: _Fields, line: bytes) -> None:
+    def _fetch(self, fields: _Fields) -> None:
         self.summary.fetches += 1
-        self._known[digest_of(line) or ""] = zlib.compress(line, 1)
         records = self._records(fields)
-        if records is None:
-            if self._archive is not None:
-                raise NotAsClaimed("the fetch is not in the archive")
+        if self._archive is None:
             return
-        crawl = self._running
-        settings = crawl.settings
-        origin = Origin.of(fields["origin"])
-        answers = self._warc.read(records)
-        result = replay(
-            origin.robots_url, answers, fields["result"], settings.max_redirects, settings.max_size
-        )
+        if records is None:
+            raise NotAsClaimed("the fetch is not in the archive")
+        settings, origin = self._running.settings, Origin.of(fields["origin"])
+        answers, said = self._warc.read(records), fields["result"]
+        limits = (settings.max_redirects, settings.max_size)
+        result = replay(origin.robots_url, answers, said, *limits)
         self._keep_body(result.body)
-        _compare("the result of the fetch", lines.result_fields(result), fields["result"])
+        _compare("the result of the fetch", lines.result_fields(result), said)
         access = access_result(result, settings.dialect, settings.status_overrides)
         _compare("the access result", access.value, fields["access"])
         before = fields["before"] and self._entry(fields["before"], origin)[0]
-        entry = update(
-            before,
-            origin,
-            result,
-            access,
-            fields["time"],
-            conditional=bool(validators(before)),
-        )
+        conditional = bool(validators(before))
+        entry = update(before, origin, result, access, fields["time"], conditional=conditional)
         _compare("what is known after the fetch", lines.entry_fields(entry), fields["entry"])
 
-    def _stored(self, fields: _Fields, line: bytes) -> None:
-        self._known[digest_of(line) or ""] = zlib.compress(line, 1)
+    def _stored(self, fields: _Fields) -> None:
         records = self._records(fields)
         for answer in self._warc.read(records) if records is not None else ():
             self._keep_body(answer.body)
@@ -244,8 +234,6 @@ class Verifier:
             of = Origin.of(fields["origin"])
             entry = lines.read_entry(of, fields["entry"], self._body)
             self._entries[digest] = entry, fields["time"]
-            if len(self._entries) > _MOST_KEPT:
-                self._entries.popitem(last=False)
         entry, made_at = self._entries[digest]
         if entry.origin != origin:
             raise NotAsClaimed("the line that it rests on is about another origin")
@@ -260,54 +248,39 @@ class Verifier:
             # The page itself refuses, and is not in the archive.
             if fields["allowed"]:
                 raise NotAsClaimed("a page that refuses is allowed")
-            return
-        if "rests_on" not in fields:
-            self._decision_without_policy(fields)
-            return
-        if self._archive is None:
+        elif "rests_on" not in fields:
+            _check_without_policy(fields, crawl)
+        elif self._archive is None:
             if fields["rests_on"] not in self._known:
                 raise NotAsClaimed("no earlier line has the digest that it rests on")
-            return
-        agents = tuple(fields["agents"])
-        facts = RequestFacts(fields["url"], agents)
+        else:
+            self._recompute(fields, crawl)
+            self.summary.recomputed += 1
+
+    def _recompute(self, fields: _Fields, crawl: LoggedCrawl) -> None:
+        facts = RequestFacts(fields["url"], tuple(fields["agents"]))
+        now, digest = fields["time"], fields["rests_on"]
         origin = origin_or_verdict(facts.url)
         if not isinstance(origin, Origin):
             raise NotAsClaimed("its URL has no robots.txt")
-        policy = self._policy(fields, origin, crawl)
-        _compare("its settings that override", crawl.overrides(policy), fields["overrides"])
-        is_file = policy.access is Access.SUCCESSFUL and policy.stored is not None
-        digest = (
-            lines.digest_of_body(policy.stored.result.body) if is_file and policy.stored else None
-        )
-        _compare("the SHA-256 of its robots.txt", digest, fields["sha256"])
-        _compare("the time of its copy", policy.fetched_at, fields["fetched_at"])
-        verdict = _recomputed(policy, facts, crawl, fields["time"])
+        policy = self._policy(digest, origin, crawl, now)
+        ours = lines.policy_fields(policy, digest, crawl.settings)
+        for name, what in _POLICY_FIELDS.items():
+            _compare(what, ours[name], fields[name])
+        decision = decide(policy, facts, crawl.settings.terms, now)
+        assert not isinstance(decision, Fetch)
+        if isinstance(decision, Admit):
+            verdict = policy.verdict(facts.url, facts.agents, now)
+        else:
+            verdict = decision.verdict
         said = {name: fields[name] for name in fields if name in _VERDICT_FIELDS}
-        _compare("its verdict", _as_json(lines.verdict_fields(verdict)), said)
+        _compare("its verdict", lines.verdict_fields(verdict), said)
         age = verdict.age or 0.0
         if "age" in fields and abs(age - fields["age"]) > _SLACK:
             raise NotAsClaimed(f"its copy was {age:.3f} s old, and not {fields['age']} s")
-        self.summary.recomputed += 1
 
-    def _decision_without_policy(self, fields: _Fields) -> None:
-        """Check a decision that rests on no robots.txt."""
-        reason, url = fields["reason"], fields["url"]
-        if reason == lines.DONT_OBEY:
-            if not fields["allowed"] or fields["overrides"] != [lines.DONT_OBEY]:
-                raise NotAsClaimed("a request that obeys no robots.txt says otherwise")
-        elif reason == Reason.ROBOTS_TXT_ITSELF.value:
-            if not fields["allowed"] or not is_robots_txt(url, self._running.settings.dialect):
-                raise NotAsClaimed("its URL is not that of a robots.txt")
-        elif fields["allowed"] or fields.get("detail") != _STOPPING:
-            verdict = origin_or_verdict(url)
-            if not isinstance(verdict, Verdict):
-                raise NotAsClaimed("it names no line that it rests on")
-            said = [fields["allowed"], reason]
-            _compare("its verdict", [verdict.allowed, verdict.reason.value], said)
-
-    def _policy(self, fields: _Fields, origin: Origin, crawl: LoggedCrawl) -> Policy:
-        """The policy that the decision in *fields* rests on, as it was at its time."""
-        now, digest = fields["time"], fields["rests_on"]
+    def _policy(self, digest: str, origin: Origin, crawl: LoggedCrawl, now: float) -> Policy:
+        """The policy by the line with the *digest*, as it was at the time *now* of a decision."""
         entry, made_at = self._entry(digest, origin)
         if now < made_at - _SLACK:
             raise NotAsClaimed("it was made before the line that it rests on")
@@ -320,34 +293,28 @@ class Verifier:
         key = (digest, evaluation.until)
         if key not in self._policies:
             self._policies[key] = crawl.policy(entry, evaluation)
-            if len(self._policies) > _MOST_KEPT:
-                self._policies.popitem(last=False)
         return self._policies[key]
 
 
-_VERDICT_FIELDS = frozenset(
-    {"allowed", "reason", "rule", "line", "group", "merged", "sent_as", "detail"}
-)
-
-
-def _recomputed(policy: Policy, facts: RequestFacts, crawl: LoggedCrawl, now: float) -> Verdict:
-    """The verdict on a request at the time *now*."""
-    decision = decide(policy, facts, crawl.settings.terms, now)
-    if isinstance(decision, Admit):
-        return policy.verdict(facts.url, facts.agents, now)
-    assert not isinstance(decision, Fetch)
-    return decision.verdict
+def _check_without_policy(fields: _Fields, crawl: LoggedCrawl) -> None:
+    """Check a decision that rests on no robots.txt."""
+    allowed, reason, url = fields["allowed"], fields["reason"], fields["url"]
+    if reason == lines.DONT_OBEY:
+        if not allowed or fields["overrides"] != [lines.DONT_OBEY]:
+            raise NotAsClaimed("a request that obeys no robots.txt says otherwise")
+    elif reason == Reason.ROBOTS_TXT_ITSELF.value:
+        if not allowed or not is_robots_txt(url, crawl.settings.dialect):
+            raise NotAsClaimed("its URL is not that of a robots.txt")
+    elif allowed or fields.get("detail") != _STOPPING:
+        verdict = origin_or_verdict(url)
+        if not isinstance(verdict, Verdict):
+            raise NotAsClaimed("it names no line that it rests on")
+        _compare("its verdict", [verdict.allowed, verdict.reason.value], [allowed, reason])
 
 
 def _compare(what: str, ours: object, said: object) -> None:
-    ours = _as_json(ours)
+    # As JSON, which has no tuples.
+    ours = json.loads(json.dumps(ours))
     if ours != said:
-        raise NotAsClaimed(f"{what} is {_shown(ours)}, and the log says {_shown(said)}")
-
-
-def _as_json(value: object) -> object:
-    return json.loads(json.dumps(value))
-
-
-def _shown(value: object) -> str:
-    return printable(json.dumps(value))
+        shown, claimed = (printable(json.dumps(value)) for value in (ours, said))
+        raise NotAsClaimed(f"{what} is {shown}, and the log says {claimed}")

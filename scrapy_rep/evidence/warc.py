@@ -1,7 +1,4 @@
-"""Answers to robots.txt requests as WARC records, and back.
-
-Here may live: bytes of records, written and read (ISO 28500:2017, WARC 1.1). Here may not
-live: files, and what an answer means.
+"""Answers to robots.txt requests as WARC records (ISO 28500:2017, WARC 1.1), and back.
 
 Each record is a gzip member of its own (Annex D of the standard).
 """
@@ -10,13 +7,13 @@ from __future__ import annotations
 
 import time
 import zlib
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
+from scrapy.utils.datatypes import LocalCache
 from warcio.archiveiterator import ArchiveIterator
 from warcio.statusandheaders import StatusAndHeaders
 from warcio.warcwriter import WARCWriter
@@ -26,16 +23,17 @@ if TYPE_CHECKING:
 
     from scrapy_rep.observers.observer import Exchange
 
+#: How the URLs begin of servers that speak HTTP.
+HTTP = ("http://", "https://")
 #: Bodies that are known to be in the archive. An older one is written again if it comes again.
 MAX_BODIES = 50_000
 
 _REVISIT = "http://netpreserve.org/warc/1.1/revisit/"
-_VERSION = "1.1"
+_NOT_MODIFIED = f"{_REVISIT}server-not-modified"
 # What is nobody's business: who pays for the proxy, and who is logged in.
 _SECRETS = frozenset({b"authorization", b"proxy-authorization", b"cookie"})
 # The handler has undone it, and a body that is not in chunks is none.
 _UNDONE = b"transfer-encoding"
-_HTTP = ("http://", "https://")
 
 HeaderLines = tuple[tuple[bytes, bytes], ...]
 
@@ -64,21 +62,17 @@ def answered(exchange: Exchange) -> Answered:
     """The answer in *exchange*, as it came."""
     response = exchange.response
     headers = [
-        (name, value)
+        (name, _one_line(value))
         for name, values in response.headers.items()
         if name.lower() != b"content-encoding"
         for value in values
     ]
     if exchange.content_encoding:
-        headers.append((b"Content-Encoding", exchange.content_encoding))
+        headers.append((b"Content-Encoding", _one_line(exchange.content_encoding)))
     truncated = "disconnect" if "dataloss" in response.flags else ""
-    return Answered(
-        response.url,
-        response.status,
-        tuple((name, _one_line(value)) for name, value in headers),
-        response.body,
-        "length" if exchange.is_cut else truncated,
-    )
+    if exchange.is_cut:
+        truncated = "length"
+    return Answered(response.url, response.status, tuple(headers), response.body, truncated)
 
 
 def _one_line(value: bytes) -> bytes:
@@ -102,9 +96,9 @@ class WarcWriter:
 
     def __init__(self) -> None:
         self._out = BytesIO()
-        self._warc = WARCWriter(self._out, gzip=True, warc_version=_VERSION)
-        #: By payload digest: record, URL and date of the first record with that body.
-        self._bodies: OrderedDict[str, tuple[str, str, str]] = OrderedDict()
+        self._warc = WARCWriter(self._out, gzip=True, warc_version="1.1")
+        #: By payload digest, what refers to the first record with that body.
+        self._bodies: LocalCache[str, dict[str, str]] = LocalCache(MAX_BODIES)
         self.record_count = 0
 
     def info(self, filename: str, fields: Mapping[str, str]) -> bytes:
@@ -117,17 +111,17 @@ class WarcWriter:
     ) -> bytes:
         """The records of a fetch that ended at time *at*: its *exchanges*, and *fields*."""
         date = _date(at)
-        response_id = ""
+        concurrent: dict[str, str] = {}
         for exchange in exchanges:
-            answer = answered(exchange)
-            if answer.url.startswith(_HTTP):
-                response_id = self._response(exchange, answer, date)
-                self._request(exchange.request, response_id, date)
+            answer, request = answered(exchange), exchange.request
+            if answer.url.startswith(HTTP):
+                concurrent = {"WARC-Concurrent-To": self._response(exchange, answer, date)}
+                head = _request_head(request)
+                self._write(self._make("request", request.url, date, b"", concurrent, head))
             elif answer.status == HTTPStatus.OK:
                 self._resource(answer.url, answer.body, date)
-        concurrent = {"WARC-Concurrent-To": response_id} if response_id else {}
         text = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
-        self._record("metadata", robots_url, date, text.encode(), concurrent)
+        self._write(self._make("metadata", robots_url, date, text.encode(), concurrent))
         return self._taken()
 
     def resource(self, url: str, body: bytes, at: float) -> bytes:
@@ -135,52 +129,34 @@ class WarcWriter:
         self._resource(url, body, _date(at))
         return self._taken()
 
+    def _resource(self, url: str, body: bytes, date: str) -> None:
+        self._write(self._make("resource", url, date, body, {"Content-Type": "text/plain"}))
+
     def _response(self, exchange: Exchange, answer: Answered, date: str) -> str:
+        """Write the record of an answer, and return its identifier."""
         headers = {"WARC-Truncated": answer.truncated} if answer.truncated else {}
         if exchange.response.ip_address is not None:
             headers["WARC-IP-Address"] = str(exchange.response.ip_address)
         head = _response_head(answer, exchange.response.protocol)
-        if answer.status == HTTPStatus.NOT_MODIFIED:
-            headers["WARC-Profile"] = f"{_REVISIT}server-not-modified"
-            return self._record("revisit", answer.url, date, b"", headers, head)
         # Its digest is the one that warcio gives to the payload.
         record = self._make("response", answer.url, date, answer.body, headers, head)
         digest = record.rec_headers.get_header("WARC-Payload-Digest")
-        if answer.body and digest in self._bodies:
+        if answer.status == HTTPStatus.NOT_MODIFIED:
+            headers["WARC-Profile"] = _NOT_MODIFIED
+        elif answer.body and digest in self._bodies:
             self._bodies.move_to_end(digest)
-            record_id, url, first_date = self._bodies[digest]
-            headers |= {
+            headers |= self._bodies[digest]
+        else:
+            record_id = self._write(record)
+            self._bodies[digest] = {
                 "WARC-Profile": f"{_REVISIT}identical-payload-digest",
                 "WARC-Payload-Digest": digest,
                 "WARC-Refers-To": record_id,
-                "WARC-Refers-To-Target-URI": url,
-                "WARC-Refers-To-Date": first_date,
+                "WARC-Refers-To-Target-URI": answer.url,
+                "WARC-Refers-To-Date": date,
             }
-            return self._record("revisit", answer.url, date, b"", headers, head)
-        record_id = self._write(record)
-        self._bodies[digest] = record_id, answer.url, date
-        if len(self._bodies) > MAX_BODIES:
-            self._bodies.popitem(last=False)
-        return record_id
-
-    def _request(self, request: Request, response_id: str, date: str) -> None:
-        head = _request_head(request)
-        headers = {"WARC-Concurrent-To": response_id}
-        self._record("request", request.url, date, b"", headers, head)
-
-    def _resource(self, url: str, body: bytes, date: str) -> None:
-        self._record("resource", url, date, body, {"Content-Type": "text/plain"})
-
-    def _record(
-        self,
-        kind: str,
-        url: str,
-        date: str,
-        body: bytes,
-        headers: dict[str, str],
-        head: bytes | None = None,
-    ) -> str:
-        return self._write(self._make(kind, url, date, body, headers, head))
+            return record_id
+        return self._write(self._make("revisit", answer.url, date, b"", headers, head))
 
     def _make(
         self,
@@ -188,8 +164,8 @@ class WarcWriter:
         url: str,
         date: str,
         body: bytes,
-        headers: dict[str, str],
-        head: bytes | None,
+        headers: Mapping[str, str],
+        head: bytes | None = None,
     ) -> Any:
         return self._warc.create_warc_record(
             url,
@@ -201,6 +177,7 @@ class WarcWriter:
         )
 
     def _write(self, record: Any) -> str:
+        """Write *record*, and return its identifier."""
         self._warc.write_record(record)
         self.record_count += 1
         return str(record.rec_headers.get_header("WARC-Record-ID"))
@@ -277,7 +254,7 @@ class WarcReader:
         digest = record.get_header("WARC-Payload-Digest")
         if record.get_header("WARC-Type") == "response":
             self._bodies[digest] = zlib.compress(body, 1)
-        elif record.get_header("WARC-Profile") != f"{_REVISIT}server-not-modified":
+        elif record.get_header("WARC-Profile") != _NOT_MODIFIED:
             if digest not in self._bodies:
                 raise ValueError(f"the body {digest} that a revisit record refers to is missing")
             body = zlib.decompress(self._bodies[digest])

@@ -8,7 +8,6 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime, timezone
-from functools import partial
 from itertools import count
 from pathlib import Path, PurePosixPath
 from typing import IO
@@ -39,16 +38,13 @@ class Feed:
 
     def __init__(self, crawler: Crawler, spec: FeedSpec, *, own_file: bool = False) -> None:
         self._crawler = crawler
-        options = {"format": "jsonlines"}
-        self._storage_at: Callable[[str], FeedStorageProtocol] = partial(
-            build_from_crawler, spec.storage, crawler, feed_options=options
-        )
+        self._spec = spec
         self._uri = spec.uri
         self._own_file = own_file
         self._storage: FeedStorageProtocol | None = None
         #: ``None`` while the feed is not open.
         self._file: IO[bytes] | None = None
-        self._lines = 0
+        self.line_count = 0
 
     def open(self, spider: Spider) -> None:
         """Open the storage."""
@@ -72,7 +68,7 @@ class Feed:
         except Exception as error:
             self._fail(error)
             return False
-        self._lines += 1
+        self.line_count += 1
         return True
 
     async def close(self) -> None:
@@ -85,7 +81,11 @@ class Feed:
         except Exception as error:
             self._fail(error)
         else:
-            self._log(logging.INFO, "Stored %(lines)d lines in %(uri)s", lines=self._lines)
+            self._log(logging.INFO, "Stored %(lines)d lines in %(uri)s", lines=self.line_count)
+
+    def _storage_at(self, uri: str) -> FeedStorageProtocol:
+        options = {"format": "jsonlines"}
+        return build_from_crawler(self._spec.storage, self._crawler, uri, feed_options=options)
 
     def _take_new_file(self) -> None:
         """Make a file that nobody else has, and the storage for it."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from typing import Any
 
 from scrapy.crawler import Crawler
 
@@ -31,6 +32,14 @@ _REFUSED = {
     WhenUnreachable.DEFER: "Requests for this origin are held",
     WhenUnreachable.ALLOW: "All pages of this origin are allowed (REP_UNREACHABLE)",
 }
+_HTML = (
+    "%(url)s is an HTML page. All pages of this origin are allowed, unless the page contains "
+    "lines that are rules."
+)
+_BUG = (
+    "Cannot get the robots.txt of %(origin)s because of a bug in scrapy-rep. All its pages are "
+    "refused until the next attempt. Please report this traceback."
+)
 
 
 class PolicyLog:
@@ -50,48 +59,25 @@ class PolicyLog:
 
         *before* is the cache entry at the start of the fetch.
         """
-        entry, was_outage = policy.entry, before is not None and before.outage is not None
-        was_confirmed = (
-            entry.outage is None and entry.stored is not None and entry.stored.result is not result
-        )
-        what = "confirmed_count" if was_confirmed else f"access_count/{access.value}"
-        self._count(what, policy.origin)
-        if not policy.origin.refuses:
-            return
-        if entry.outage is not None:
-            self._log(
-                logging.DEBUG if was_outage else logging.WARNING,
-                "Cannot reach %(url)s (%(detail)s). %(so)s. Will retry on the next request after "
-                "%(delay).0f s.",
-                policy.origin,
-                detail=entry.outage.result.detail,
-                so=self._consequence(policy),
-                delay=retry_at(entry.outage, self._bounds) - entry.outage.last_at,
-            )
-        elif was_outage:
-            self._log(logging.INFO, "Reached %(url)s again", policy.origin)
-
-    def _consequence(self, policy: Policy) -> str:
-        """The consequence of an outage for the pages of the origin."""
-        if policy.access is Access.UNREACHABLE:
-            return _REFUSED[self._settings.when_unreachable]
-        return _GIVEN_UP if policy.stored is None else _COPY_IN_USE
+        origin, stored, outage = policy.origin, policy.entry.stored, policy.entry.outage
+        was_outage = before is not None and before.outage is not None
+        was_confirmed = outage is None and stored is not None and stored.result is not result
+        self._count("confirmed_count" if was_confirmed else f"access_count/{access.value}", origin)
+        if outage is not None:
+            level = logging.DEBUG if was_outage else logging.WARNING
+            delay = retry_at(outage, self._bounds) - outage.last_at
+            what, detail = "Cannot reach %(url)s (%(detail)s)", outage.result.detail
+            self._log_outage(level, what, policy, detail=detail, delay=delay)
+        elif was_outage and origin.refuses:
+            self._log(logging.INFO, "Reached %(url)s again", origin)
 
     def on_stored(self, policy: Policy) -> None:
         """Called when *policy* came from the store, without a fetch."""
         self._count("store_count", policy.origin)
-        if policy.access is Access.UNREACHABLE and policy.origin.refuses:
-            now = self._clock()
-            self._log(
-                logging.WARNING,
-                "Could not reach %(url)s %(age).0f s ago (%(detail)s). %(so)s. Will retry on the "
-                "next request after %(left).0f s.",
-                policy.origin,
-                age=now - policy.fetched_at,
-                detail=policy.detail,
-                so=self._consequence(policy),
-                left=policy.until - now,
-            )
+        if policy.access is Access.UNREACHABLE:
+            what, now = "Could not reach %(url)s %(age).0f s ago (%(detail)s)", self._clock()
+            values = {"age": now - policy.fetched_at, "delay": policy.until - now}
+            self._log_outage(logging.WARNING, what, policy, detail=policy.detail, **values)
 
     def on_parsed(self, origin: Origin, result: FetchResult) -> None:
         """Called when the body of *result*, the robots.txt of *origin*, was parsed."""
@@ -102,36 +88,34 @@ class PolicyLog:
             self._log(logging.INFO, message, origin, size=size)
         if result.body.lstrip()[:20].lower().startswith(_HTML_STARTS):
             self._count("html_count", origin)
-            self._log(
-                logging.WARNING,
-                "%(url)s is an HTML page. All pages of this origin are allowed, unless the page "
-                "contains lines that are rules.",
-                origin,
-            )
+            self._log(logging.WARNING, _HTML, origin)
 
     def on_exception(self, origin: Origin, error: Exception) -> None:
         """Called when a fetch failed with *error*, raised by code outside of Scrapy."""
         message = "The robots.txt request %(url)s raised an exception"
-        self._log(logging.DEBUG, message, origin, error)
+        self._log(logging.DEBUG, message, origin, exc_info=error)
 
     def on_bug(self, origin: Origin) -> None:
         """Log the exception that is being handled as a bug in this package."""
-        message = (
-            "Cannot get the robots.txt of %(origin)s because of a bug in scrapy-rep. All its pages "
-            "are refused until the next attempt. Please report this traceback."
-        )
-        self._log(logging.ERROR, message, origin, True, origin=printable(str(origin)))
+        name = printable(str(origin))
+        self._log(logging.ERROR, _BUG, origin, exc_info=True, origin=name)
 
     def _count(self, what: str, origin: Origin) -> None:
         count(self._crawler, f"{origin.stats}/{what}")
 
+    def _log_outage(self, level: int, what: str, policy: Policy, **values: object) -> None:
+        """Log an outage with its consequence for the pages of the origin."""
+        if not policy.origin.refuses:
+            return
+        if policy.access is Access.UNREACHABLE:
+            so = _REFUSED[self._settings.when_unreachable]
+        else:
+            so = _GIVEN_UP if policy.stored is None else _COPY_IN_USE
+        message = f"{what}. %(so)s. Will retry on the next request after %(delay).0f s."
+        self._log(level, message, policy.origin, so=so, **values)
+
     def _log(
-        self,
-        level: int,
-        message: str,
-        about: Origin,
-        exc_info: Exception | bool | None = None,
-        **values: object,
+        self, level: int, message: str, about: Origin, *, exc_info: Any = None, **values: object
     ) -> None:
         values["url"] = printable(about.robots_url)
         extra = {"spider": self._crawler.spider}

@@ -6,9 +6,8 @@ Its memory is bounded, regardless of the number of origins.
 from __future__ import annotations
 
 import logging
-from collections import Counter, OrderedDict
-from collections.abc import Iterator, Sequence
-from operator import itemgetter
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from scrapy import Request, signals
@@ -39,35 +38,6 @@ _SLOW = 1.0
 _MAX_SLOWEST = 3
 
 
-class Refusals:
-    """How often one origin refused, and by which lines; counting starts at *count*."""
-
-    __slots__ = ("_lines", "count")
-
-    def __init__(self, count: int) -> None:
-        self.count = count
-        #: By line, or by reason if no line decided: a text that is safe to print, and a count.
-        self._lines: dict[int | Reason, tuple[str, int]] = {}
-
-    def add(self, verdict: Verdict) -> None:
-        """Count one refusal."""
-        self.count += 1
-        rule = verdict.rule
-        key = rule.line if rule else verdict.reason
-        if key in self._lines:
-            text, times = self._lines[key]
-            self._lines[key] = text, times + 1
-        elif len(self._lines) < _MAX_LINES:
-            # Not the rule: its value may be long.
-            text = f'"{rule}" (line {rule.line})' if rule else verdict.reason.value
-            self._lines[key] = text, 1
-
-    @property
-    def most_frequent(self) -> tuple[str, int]:
-        """The most frequent rule (with its line) or reason, and its count."""
-        return max(self._lines.values(), key=itemgetter(1))
-
-
 class Summary(Observer):
     """The summary of one crawl.
 
@@ -81,7 +51,7 @@ class Summary(Observer):
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         #: The last access result of each origin, of the latest ones.
-        self._latest: OrderedDict[Origin, Access] = OrderedDict()
+        self._latest: dict[Origin, Access] = {}
         #: The access results of the other origins. These count again if they come again.
         self._earlier: Counter[Access] = Counter()
         self._reasons: Counter[Reason] = Counter()
@@ -89,25 +59,23 @@ class Summary(Observer):
         self._failures: Counter[str] = Counter()
         #: The slowest fetches: seconds, and the URL.
         self._slowest: list[tuple[float, str]] = []
-        self._refusing: dict[Origin, Refusals] = {}
+        #: How often origins refused, and by which lines or for which reasons.
+        self._refused: Counter[Origin] = Counter()
+        self._causes: dict[Origin, Counter[str]] = {}
         self._excess = 0
         crawler.signals.connect(self._log, signals.spider_closed)
 
     def on_policy(self, policy: Policy, result: FetchResult | None, seconds: float) -> None:
-        """Count the origin by its access result."""
+        """Count the origin by its access result, and its fetch if it failed or was slow."""
+        self._latest.pop(policy.origin, None)
         self._latest[policy.origin] = policy.access
-        self._latest.move_to_end(policy.origin)
         if len(self._latest) > _MAX_ORIGINS:
-            self._earlier[self._latest.popitem(last=False)[1]] += 1
-        if result is not None:
-            self._add_fetch(policy, seconds)
-
-    def _add_fetch(self, policy: Policy, seconds: float) -> None:
-        if policy.entry.outage is not None:
+            self._earlier[self._latest.pop(next(iter(self._latest)))] += 1
+        if result is not None and policy.entry.outage is not None:
             cause = printable(policy.entry.outage.result.detail)
             full = len(self._failures) >= _MAX_CAUSES and cause not in self._failures
             self._failures["other causes" if full else cause] += 1
-        if seconds >= _SLOW:
+        if result is not None and seconds >= _SLOW:
             slowest = [*self._slowest, (seconds, printable(policy.origin.robots_url))]
             self._slowest = sorted(slowest, reverse=True)[:_MAX_SLOWEST]
 
@@ -116,24 +84,25 @@ class Summary(Observer):
     ) -> None:
         """Count a refused request."""
         self._reasons[verdict.reason] += 1
-        origin = verdict.origin
+        origin, rule = verdict.origin, verdict.rule
         if origin is None:
             return
-        if origin not in self._refusing:
-            if len(self._refusing) >= _MAX_REFUSING:
+        if origin not in self._refused:
+            if len(self._refused) >= _MAX_REFUSING:
                 self._make_room()
-            self._refusing[origin] = Refusals(self._excess)
-        self._refusing[origin].add(verdict)
+            self._refused[origin] = self._excess
+            self._causes[origin] = Counter()
+        self._refused[origin] += 1
+        cause = f'"{rule}" (line {rule.line})' if rule else verdict.reason.value
+        if cause in self._causes[origin] or len(self._causes[origin]) < _MAX_LINES:
+            self._causes[origin][cause] += 1
 
     def _make_room(self) -> None:
-        ranked = self._ranked()
+        ranked = self._refused.most_common()
         kept = len(ranked) // 2
-        self._excess = ranked[kept][1].count
-        self._refusing = dict(ranked[:kept])
-
-    def _ranked(self) -> list[tuple[Origin, Refusals]]:
-        """The origins with most refusals first."""
-        return sorted(self._refusing.items(), key=lambda item: item[1].count, reverse=True)
+        self._excess = ranked[kept][1]
+        self._refused = Counter(dict(ranked[:kept]))
+        self._causes = {origin: self._causes[origin] for origin in self._refused}
 
     def _log(self) -> None:
         if not self._latest and not self._reasons:
@@ -155,31 +124,34 @@ class Summary(Observer):
             yield f"links dropped by RobotsLinkFilter: {dropped:,}"
         if not_followed := stats.get_value(NOT_FOLLOWED):
             yield f"links not followed (nofollow): {not_followed:,}"
-        ranked = self._ranked()[:_TOP]
-        if ranked:
-            exact = f" (counts are up to {self._excess:,} too high)" if self._excess else ""
-            yield f"origins with most refusals{exact}:"
-        for origin, refusals in ranked:
-            text, times = refusals.most_frequent
-            by = f": {text}" if times == refusals.count else f", {times:,} of them by {text}"
-            yield f"{refusals.count:>8,}  {printable(str(origin))}{by}"
-        yield from _slowest_sites(stats.get_value("robotstxt/slowest_sites", []))
-        if self._failures:
-            yield "failed fetches of robots.txt:"
-        for cause, times in self._failures.most_common():
-            yield f"{times:>8,}  {cause}"
-        if self._slowest:
-            yield "slowest fetches of robots.txt:"
-        for seconds, url in self._slowest:
-            yield f"{seconds:>8.1f} s  {url}"
+        exact = f" (counts are up to {self._excess:,} too high)" if self._excess else ""
+        refused = map(self._refusals, self._refused.most_common(_TOP))
+        yield from _section(f"origins with most refusals{exact}:", refused)
+        yield from _section(
+            "slowest sites, by the time that requests waited or were under way there:",
+            map(_slow_site, stats.get_value("robotstxt/slowest_sites", [])),
+        )
+        failures = (f"{times:>8,}  {cause}" for cause, times in self._failures.most_common())
+        yield from _section("failed fetches of robots.txt:", failures)
+        slowest = (f"{seconds:>8.1f} s  {url}" for seconds, url in self._slowest)
+        yield from _section("slowest fetches of robots.txt:", slowest)
+
+    def _refusals(self, refused: tuple[Origin, int]) -> str:
+        origin, count = refused
+        [(cause, times)] = self._causes[origin].most_common(1)
+        by = f": {cause}" if times == count else f", {times:,} of them by {cause}"
+        return f"{count:>8,}  {printable(str(origin))}{by}"
 
 
-def _slowest_sites(sites: list[dict[str, Any]]) -> Iterator[str]:
-    if sites:
-        yield "slowest sites, by the time that requests waited or were under way there:"
-    for site in sites:
-        why = f", {site['why']}" if site["why"] else ""
-        yield f"{site['seconds']:>8,.0f} s  {site['site']}: {site['requests']:,} requests{why}"
+def _section(title: str, lines: Iterable[str]) -> list[str]:
+    """*lines* under *title*, if there are any."""
+    found = list(lines)
+    return [title, *found] if found else []
+
+
+def _slow_site(site: dict[str, Any]) -> str:
+    why = f", {site['why']}" if site["why"] else ""
+    return f"{site['seconds']:>8,.0f} s  {site['site']}: {site['requests']:,} requests{why}"
 
 
 def _counted(counts: Counter[Access] | Counter[Reason]) -> str:

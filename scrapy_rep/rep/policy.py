@@ -66,6 +66,13 @@ class Policy:
         return self._last.detail
 
     @property
+    def file(self) -> FetchResult | None:
+        """The robots.txt whose rules apply, ``None`` if no rules apply."""
+        if self.access is Access.SUCCESSFUL and self.stored is not None:
+            return self.stored.result
+        return None
+
+    @property
     def fetched_at(self) -> float:
         """When the response in use was fetched or confirmed; without one, the last attempt."""
         if self.stored is not None:

@@ -9,9 +9,10 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from scrapy_rep.observers.report.file import read_file
-from scrapy_rep.observers.report.model import CrawlReport, Decisions, OutageReport, RefusedURL
+from scrapy_rep.observers.report.model import CrawlReport, Decisions, RefusedURL
 from scrapy_rep.observers.report.page import write_page
 from scrapy_rep.rep.caching.access import FetchResult
+from scrapy_rep.rep.caching.cache_entry import Outage
 from scrapy_rep.rep.text import printable
 from tests.browser.conftest import Open
 from tests.observers.report.pages import HOSTILE, NOON, SETTINGS, crawl_report, origin_report
@@ -221,7 +222,7 @@ def test_an_origin_that_is_unreachable_is_one_sentence(open_page: Open) -> None:
         refused_urls=(),
         refused_url_count=0,
         reasons=("12 requests refused: robots.txt cannot be fetched (status 503)",),
-        outage=OutageReport(NOON, 3, "status 503"),
+        outage=Outage(FetchResult(MANGO, detail="status 503"), NOON, NOON, 3),
     )
     page = open_page(crawl_report(down))
     expect(attention(page)).to_contain_text("status 503; since 2027-01-15 08:00:00 UTC, 3 attempts")

@@ -479,13 +479,16 @@ async def test_without_an_archive_the_digests_are_checked(
 
 
 @pytest_twisted.ensureDeferred
-async def test_an_archive_alone(servers: LoopbackServers, tmp_path: Path) -> None:
+async def test_an_archive_alone(
+    servers: LoopbackServers, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     one = servers.serve(site(ok()))
 
     async def script(spider: ScriptedSpider) -> None:
-        await ask_all(spider, [f"{one.url}/1"])
+        await ask_all(spider, [f"{one.url}/1", f"{one.url}/no"])
 
     await crawl(script, {"REP_ARCHIVE": str(tmp_path / "%(name)s")})
+    assert [record.getMessage() for record in caplog.records if record.levelname == "ERROR"] == []
     [path] = (tmp_path / "scripted").iterdir()
     kinds = [each.rec_type for each in ArchiveIterator(BytesIO(path.read_bytes()))]
     assert kinds == ["warcinfo", "response", "request", "metadata"]

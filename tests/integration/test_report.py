@@ -15,8 +15,7 @@ from scrapy_rep.cli.servers import LoopbackServers, http_response
 from scrapy_rep.observers.report import recorder
 from scrapy_rep.observers.report.file import takes
 from scrapy_rep.observers.report.model import Disagreement
-from scrapy_rep.observers.report.recorder import Recorder
-from scrapy_rep.observers.report.seen import MAX_EVENTS, MAX_EXAMPLES
+from scrapy_rep.observers.report.recorder import MAX_EVENTS, MAX_EXAMPLES, Recorder
 from scrapy_rep.rep.caching.access import FetchResult
 from scrapy_rep.rep.policy import Policy
 from tests.integration.crawling import RULES, Job, ok, pages, site

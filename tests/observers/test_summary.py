@@ -9,7 +9,7 @@ from scrapy import Request, Spider, signals
 from scrapy.utils.test import get_crawler
 
 from scrapy_rep.observers import summary
-from scrapy_rep.observers.summary import Refusals, Summary
+from scrapy_rep.observers.summary import Summary
 from scrapy_rep.rep.caching.access import FetchResult
 from scrapy_rep.rep.policy import Policy
 from scrapy_rep.rep.rules.verdict import Reason, Verdict
@@ -175,19 +175,21 @@ def test_a_table_that_is_full_does_not_grow(monkeypatch: pytest.MonkeyPatch) -> 
         policy = with_rules(BODY, f"https://host{number}")
         crawl.learn(policy)
         crawl.refuse(policy, "/a")
-    assert len(crawl.summary._refusing) <= 50  # noqa: SLF001
+    assert len(crawl.summary._refused) <= 50  # noqa: SLF001
+    assert crawl.summary._causes.keys() == crawl.summary._refused.keys()  # noqa: SLF001
     assert len(crawl.summary._latest) <= 50  # noqa: SLF001
 
 
-def test_of_one_origin_some_lines_are_told_apart() -> None:
+def test_of_one_origin_some_lines_are_told_apart(caplog: pytest.LogCaptureFixture) -> None:
+    crawl = Crawl()
     body = b"User-agent: *\n" + b"".join(b"Disallow: /%d$\n" % number for number in range(100))
-    policy = with_rules(body)
-    refusals = Refusals(0)
-    for number in [*range(100), 7, 99]:
-        url = f"https://example.com/{number}"
-        refusals.add(policy.verdict(url, "x", NOON))
-    assert refusals.count == 102
-    assert refusals.most_frequent == ('"Disallow: /7$" (line 9)', 2)
+    for number in [*range(100), 7, 99, 99]:
+        crawl.refuse(with_rules(body), f"/{number}")
+    # The last line is not among those that are counted.
+    by = '103  https://example.com, 2 of them by "Disallow: /7$" (line 9)'
+    assert crawl.end(caplog)[-1].strip() == by
+    [causes] = crawl.summary._causes.values()  # noqa: SLF001
+    assert len(causes) == 20
 
 
 def test_the_slowest_sites_are_those_of_the_stats(caplog: pytest.LogCaptureFixture) -> None:

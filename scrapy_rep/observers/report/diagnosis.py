@@ -6,7 +6,7 @@ Pure functions. Each list is bounded, however many origins there are.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import nlargest
 from operator import itemgetter
@@ -17,7 +17,7 @@ from scrapy_rep.observers.report.model import CrawlReport, OriginReport, SlowSit
 from scrapy_rep.observers.report.words import WHEN_UNREACHABLE, duration, moment
 from scrapy_rep.rep.dialects import Access
 from scrapy_rep.rep.lint.findings import Severity
-from scrapy_rep.rep.text import plural
+from scrapy_rep.rep.text import plural, printable
 
 #: So many of each are listed.
 MAX_LISTED = 10
@@ -31,13 +31,14 @@ _LEAST_SECONDS = 5.0
 _BARS = 48
 
 _UNREACHABLE = Access.UNREACHABLE.value
+_WORDS = {True: "allowed", False: "refused"}
 
 
 class Item(NamedTuple):
     """Something about *origin*; *numbers* are shown in columns of their own."""
 
     origin: str
-    text: str
+    text: str = ""
     numbers: tuple[str, ...] = ()
 
 
@@ -68,75 +69,76 @@ class Span(NamedTuple):
 
 def attention(report: CrawlReport) -> list[Concern]:
     """What needs attention, the most important first; in each, those that refused most first."""
-    unreachable = [each for each in report.origins if each.access == _UNREACHABLE]
-    others = [each for each in report.origins if each.access != _UNREACHABLE]
-
-    def about(
-        text_of: Callable[[OriginReport], str], origins: Iterable[OriginReport]
-    ) -> list[Item]:
-        return [Item(each.origin, text) for each in origins if (text := text_of(each))]
-
-    consequence = WHEN_UNREACHABLE[report.when_unreachable]
+    origins = report.origins
+    unreachable = [each for each in origins if each.access == _UNREACHABLE]
+    others = [each for each in origins if each.access != _UNREACHABLE]
+    refused = f"Unreachable: {WHEN_UNREACHABLE[report.when_unreachable]}"
     slow = f"Fetching robots.txt took more than {_SLOW_FETCH:g} s"
-    disagreements = about(_disagreements, report.origins)
-    concerns = [
-        _concern(f"Unreachable: {consequence}", about(_outage, unreachable), access=_UNREACHABLE),
-        _concern("Every request refused", about(_refuses_all, others), column="refused"),
-        _concern("Unreachable: the last copy is in use", about(_outage, others)),
-        _concern("Errors in robots.txt", about(_errors, report.origins), column="errors"),
-        _concern("Another parser disagrees", disagreements, column="disagreements"),
-        _concern(slow, about(_slow_fetch, report.origins)),
-        _concern("The delay between requests took most of the crawl", _dominating(report)),
+    dominating = "The delay between requests took most of the crawl"
+    return [
+        *_concern(refused, _about(unreachable, _outage), access=_UNREACHABLE),
+        *_concern("Every request refused", _about(others, _refuses_all), column="refused"),
+        *_concern("Unreachable: the last copy is in use", _about(others, _outage)),
+        *_concern("Errors in robots.txt", _about(origins, _errors), column="errors"),
+        *_concern(
+            "Another parser disagrees", _about(origins, _disagreements), column="disagreements"
+        ),
+        *_concern(slow, _about(origins, _slow_fetch)),
+        *_concern(dominating, _dominating(report)),
     ]
-    return [concern for concern in concerns if concern.count]
 
 
-def _concern(title: str, items: list[Item], access: str = "", column: str = "") -> Concern:
-    return Concern(title, len(items), tuple(items[:MAX_LISTED]), access, column)
+def _concern(
+    title: str, items: Iterable[Item], access: str = "", column: str = ""
+) -> Iterator[Concern]:
+    """The concern about *items*, if there are any."""
+    if found := tuple(items):
+        yield Concern(title, len(found), found[:MAX_LISTED], access, column)
+
+
+def _about(
+    origins: Sequence[OriginReport], text_of: Callable[[OriginReport], str]
+) -> Iterator[Item]:
+    """The *origins* of which there is something to say."""
+    return (Item(each.origin, text) for each in origins if (text := text_of(each)))
 
 
 def _outage(origin: OriginReport) -> str:
     if origin.outage is None:
         return ""
+    cause, since = printable(origin.outage.result.detail), moment(origin.outage.since)
     attempts = plural(origin.outage.attempts, "attempt")
-    refused = refused_count(origin)
-    refusals = f"; {plural(refused, 'request')} refused" if refused else ""
-    return f"{origin.outage.cause}; since {moment(origin.outage.since)} UTC, {attempts}{refusals}"
+    refusals = f"; {plural(origin.refused, 'request')} refused" if origin.refused else ""
+    return f"{cause}; since {since} UTC, {attempts}{refusals}"
 
 
 def _refuses_all(origin: OriginReport) -> str:
     if origin.decisions is None:
         return f"status {origin.status}" if origin.access == Access.DISALLOWED.value else ""
-    if origin.decisions.allowed or not origin.decisions.refused:
+    if origin.decisions.allowed or not origin.refused:
         return ""
-    causes = [rule for rule, _ in _refusing_lines(origin)] or list(origin.reasons)
-    requests = plural(origin.decisions.refused, "request")
-    return f"{requests}; {causes[0]}" if causes else requests
+    causes = [*(rule for rule, _ in _refusing_lines(origin)), *origin.reasons]
+    return "; ".join([plural(origin.refused, "request"), *causes[:1]])
 
 
 def _errors(origin: OriginReport) -> str:
     if origin.file is None or not origin.file.errors:
         return ""
-    errors = plural(origin.file.errors, "error")
-    for number, line in enumerate(origin.file.lines, 1):
-        for severity, sentence in line.findings:
-            if severity is Severity.ERROR:
-                return f"{errors}; line {number}: {sentence}"
-    return errors
+    sentences = (
+        f"; line {number}: {sentence}"
+        for number, line in enumerate(origin.file.lines, 1)
+        for severity, sentence in line.findings
+        if severity is Severity.ERROR
+    )
+    return f"{plural(origin.file.errors, 'error')}{next(sentences, '')}"
 
 
 def _disagreements(origin: OriginReport) -> str:
     if not origin.disagreements:
         return ""
-    first = origin.disagreements[0]
-    return (
-        f"{plural(origin.disagreement_count, 'URL')}; {first.url} is {_word(first.ours)} here, "
-        f"{_word(first.theirs)} by {first.parser}"
-    )
-
-
-def _word(allowed: bool) -> str:
-    return "allowed" if allowed else "refused"
+    first, urls = origin.disagreements[0], plural(origin.disagreement_count, "URL")
+    ours, theirs = _WORDS[first.ours], _WORDS[first.theirs]
+    return f"{urls}; {first.url} is {ours} here, {theirs} by {first.parser}"
 
 
 def _slow_fetch(origin: OriginReport) -> str:
@@ -149,14 +151,12 @@ def _longest_fetch(origin: OriginReport) -> float:
     return max((event.seconds or 0.0 for event in origin.events if not event.failed), default=0.0)
 
 
-def _dominating(report: CrawlReport) -> list[Item]:
+def _dominating(report: CrawlReport) -> Iterator[Item]:
     lasted = report.made_at - (report.began_at or report.made_at)
-    least = max(_DOMINATES * lasted, _LEAST_SECONDS)
-    return [
-        Item(name, f"{duration(site.seconds)} of {duration(lasted)}; asked for {site.why}")
-        for site, name in _slow_sites(report)
-        if site.seconds >= least
-    ]
+    for site, name in _slow_sites(report):
+        if site.seconds >= max(_DOMINATES * lasted, _LEAST_SECONDS):
+            times = f"{duration(site.seconds)} of {duration(lasted)}"
+            yield Item(name, f"{times}; asked for {site.why}")
 
 
 # -- tables ------------------------------------------------------------------------------
@@ -169,18 +169,15 @@ def top_rules(report: CrawlReport) -> list[Item]:
         for origin in report.origins
         for rule, count in _refusing_lines(origin)
     )
-    return [
-        Item(origin, rule, (f"{count:,}",))
-        for origin, rule, count in nlargest(MAX_LISTED, found, key=itemgetter(2))
-    ]
+    top = nlargest(MAX_LISTED, found, key=itemgetter(2))
+    return [Item(origin, rule, (f"{count:,}",)) for origin, rule, count in top]
 
 
 def _refusing_lines(origin: OriginReport) -> list[tuple[str, int]]:
     """The lines of *origin* that refused, the most frequent ones first."""
-    lines = origin.file.lines if origin.file else ()
     found = (
         (f"{line.text} (line {number})", line.refused)
-        for number, line in enumerate(lines, 1)
+        for number, line in enumerate(origin.file.lines if origin.file else (), 1)
         if line.refused
     )
     return nlargest(MAX_LISTED, found, key=itemgetter(1))
@@ -206,25 +203,30 @@ def _slow_sites(report: CrawlReport) -> Iterator[tuple[SlowSite, str]]:
     names: dict[str, str] = {}
     for origin in report.origins:
         names.setdefault(urlsplit(origin.origin).hostname or "", origin.origin)
-    for site in report.slow_sites:
-        yield site, names.get(site.site, site.site)
+    return ((site, names.get(site.site, site.site)) for site in report.slow_sites)
 
 
 def timeline(report: CrawlReport) -> list[Span]:
     """The fetches, in spans of equal length. Of one origin, the last ones are known."""
-    events = [each for origin in report.origins for each in origin.events]
-    if report.began_at is not None:
+    events = [
+        event
+        for origin in report.origins
+        for event in origin.events
         # What the store knew may be old.
-        events = [each for each in events if each.seconds is not None]
+        if report.began_at is None or event.seconds is not None
+    ]
     if not events:
         return []
     first, last = min(each.at for each in events), max(each.at for each in events)
     width = (last - first) / _BARS or 1.0
-    positions = [(min(int((each.at - first) / width), _BARS - 1), each.failed) for each in events]
-    fetches = Counter(position for position, _ in positions)
-    failed = Counter(position for position, has_failed in positions if has_failed)
-    count = _BARS if last > first else 1
-    return [Span(first + n * width, fetches[n], failed[n]) for n in range(count)]
+    # By the position and whether they failed.
+    numbers = Counter(
+        (min(int((each.at - first) / width), _BARS - 1), each.failed) for each in events
+    )
+    return [
+        Span(first + n * width, numbers[n, False] + numbers[n, True], numbers[n, True])
+        for n in range(_BARS if last > first else 1)
+    ]
 
 
 # -- what is new ---------------------------------------------------------------------------
@@ -235,27 +237,15 @@ def changes(report: CrawlReport) -> list[Concern]:
     if report.previous is None:
         return []
     before = report.previous.origins
-    now = {origin.origin: origin for origin in report.origins}
-    known = [(origin, *before[name]) for name, origin in now.items() if name in before]
-    kinds = {
-        "Access result changed": [
-            Item(origin.origin, f"{access}, now {origin.access}")
-            for origin, access, _ in known
-            if access != origin.access
-        ],
-        "robots.txt changed": [
-            Item(origin.origin, "")
-            for origin, _, digest in known
-            if digest and origin.digest not in ("", digest)
-        ],
-        "New": [Item(name, origin.access) for name, origin in now.items() if name not in before],
-        "Not in this report": [
-            Item(name, access) for name, (access, _) in before.items() if name not in now
-        ],
-    }
-    return [_concern(title, items) for title, items in kinds.items() if items]
-
-
-def refused_count(origin: OriginReport) -> int:
-    """How many requests to *origin* were refused, as far as anybody counted."""
-    return origin.decisions.refused if origin.decisions else 0
+    now = {origin.origin: (origin.access, origin.digest) for origin in report.origins}
+    both = [(name, *before[name], *found) for name, found in now.items() if name in before]
+    accesses = (Item(name, f"{old}, now {new}") for name, old, _, new, _ in both if old != new)
+    files = (Item(name) for name, _, old, _, new in both if old and new not in ("", old))
+    added = (Item(name, access) for name, (access, _) in now.items() if name not in before)
+    gone = (Item(name, access) for name, (access, _) in before.items() if name not in now)
+    return [
+        *_concern("Access result changed", accesses),
+        *_concern("robots.txt changed", files),
+        *_concern("New", added),
+        *_concern("Not in this report", gone),
+    ]

@@ -6,9 +6,8 @@ import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 
-from scrapy_rep.observers.report.model import FileReport, LineReport, OutageReport
+from scrapy_rep.observers.report.model import FileReport, LineReport
 from scrapy_rep.rep.caching.access import FetchResult
-from scrapy_rep.rep.caching.cache_entry import CacheEntry
 from scrapy_rep.rep.lint.findings import Severity
 from scrapy_rep.rep.parsing.lines import split_lines
 from scrapy_rep.rep.rules.robotstxt import RobotsTxt
@@ -37,14 +36,6 @@ def digest(result: FetchResult) -> str:
     return hashlib.sha256(result.body).hexdigest()[:16]
 
 
-def outage_report(entry: CacheEntry) -> OutageReport | None:
-    """The outage in *entry*, if there is one."""
-    outage = entry.outage
-    if outage is None:
-        return None
-    return OutageReport(outage.since, outage.attempts, printable(outage.result.detail))
-
-
 def read_file(
     result: FetchResult,
     settings: RepSettings,
@@ -57,24 +48,21 @@ def read_file(
     decided = decided or {}
     limit = result.size_to_read(settings.max_size)
     robots = RobotsTxt.parse(result.body, settings.dialect, max_size=limit)
-    findings = [each for each in robots.findings if each.severity is not Severity.OK]
-    severities = Counter(finding.severity for finding in findings)
     found: dict[int, list[tuple[Severity, str]]] = defaultdict(list)
-    for finding in findings:
-        found[finding.line].append((finding.severity, finding.sentence))
+    for finding in robots.findings:
+        if finding.severity is not Severity.OK:
+            found[finding.line].append((finding.severity, finding.sentence))
+    severities = Counter(severity for each in found.values() for severity, _ in each)
     # There may be something to say of a file without lines.
     lines = split_lines(robots.body, settings.dialect) or [b""] * len(found)
-    return FileReport(
-        lines=tuple(
-            LineReport(
-                printable(line),
-                tuple(found.get(number, ())),
-                allowed=decided.get((number, True), 0),
-                refused=decided.get((number, False), 0),
-            )
-            for number, line in enumerate(lines[:MAX_LINES], 1)
-        ),
-        lines_left_out=max(0, len(lines) - MAX_LINES),
-        errors=severities[Severity.ERROR],
-        warnings=severities[Severity.WARNING],
+    shown = tuple(
+        LineReport(
+            printable(line),
+            tuple(found.get(number, ())),
+            allowed=decided.get((number, True), 0),
+            refused=decided.get((number, False), 0),
+        )
+        for number, line in enumerate(lines[:MAX_LINES], 1)
     )
+    left_out = max(0, len(lines) - MAX_LINES)
+    return FileReport(shown, left_out, severities[Severity.ERROR], severities[Severity.WARNING])

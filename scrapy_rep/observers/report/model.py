@@ -1,15 +1,16 @@
 """What a report shows, whether it is about a crawl or a store.
 
-Values only. All text in them is safe to show: it went through
+All text in it, except that of an outage, is safe to show: it went through
 :func:`~scrapy_rep.rep.text.printable`. Times are seconds since the epoch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from scrapy_rep.rep.caching.cache_entry import Outage
 from scrapy_rep.rep.lint.findings import Severity
 
 #: The access of an origin whose robots.txt must be fetched before a crawl may do anything.
@@ -58,14 +59,6 @@ class Event(NamedTuple):
     failed: bool = False
 
 
-class OutageReport(NamedTuple):
-    """Fetches that failed in a row, and why the last one did."""
-
-    since: float
-    attempts: int
-    cause: str
-
-
 class Disagreement(NamedTuple):
     """A URL on which another parser differs: whether it may be accessed, by both.
 
@@ -98,9 +91,9 @@ class SlowSite:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class OriginReport:
-    """All that there is to show of one origin.
+    """All that there is to show of one origin. A crawl fills it in as it goes on.
 
     *access* is the value of an :class:`~scrapy_rep.Access`, or :data:`UNKNOWN`.
     *details* are names and values of what else is known. *digest* is a hash of the robots.txt
@@ -111,23 +104,28 @@ class OriginReport:
     """
 
     origin: str
-    access: str
-    status: int | None
-    details: tuple[tuple[str, str], ...]
+    access: str = UNKNOWN
+    status: int | None = None
+    details: Sequence[tuple[str, str]] = ()
     file: FileReport | None = None
     digest: str = ""
-    outage: OutageReport | None = None
+    outage: Outage | None = None
     freshness: str | None = None
     decisions: Decisions | None = None
-    reasons: tuple[str, ...] = ()
-    refused_urls: tuple[RefusedURL, ...] = ()
+    reasons: Sequence[str] = ()
+    refused_urls: list[RefusedURL] = field(default_factory=list)
     refused_url_count: int = 0
     fetch_count: int = 0
-    events: tuple[Event, ...] = ()
+    events: list[Event] = field(default_factory=list)
     event_count: int = 0
-    disagreements: tuple[Disagreement, ...] = ()
+    disagreements: list[Disagreement] = field(default_factory=list)
     disagreement_count: int = 0
-    notes: tuple[str, ...] = ()
+    notes: Sequence[str] = ()
+
+    @property
+    def refused(self) -> int:
+        """How many requests were refused, as far as anybody counted."""
+        return self.decisions.refused if self.decisions else 0
 
 
 class PreviousReport(NamedTuple):

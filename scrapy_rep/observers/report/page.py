@@ -10,23 +10,22 @@ from __future__ import annotations
 import base64
 import hashlib
 import secrets
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from scrapy_rep import __version__
 from scrapy_rep.observers.report.diagnosis import (
-    Item,
     attention,
     changes,
     paced_sites,
-    refused_count,
     slowest_fetches,
     timeline,
     top_rules,
@@ -36,15 +35,6 @@ from scrapy_rep.observers.report.previous import snapshot
 from scrapy_rep.observers.report.words import REASONS, access_meanings, moment
 
 _TEMPLATES = "template"
-
-
-class _Bar(NamedTuple):
-    """A bar of a chart; *percent* of the total."""
-
-    label: str
-    meaning: str
-    number: int
-    percent: float
 
 
 def write_page(path: Path, report: CrawlReport) -> int:
@@ -78,11 +68,11 @@ def _environment() -> Environment:
 
 def render(report: CrawlReport) -> Iterator[str]:
     """The page of *report*, piece by piece."""
-    by_refused = sorted(report.origins, key=lambda origin: -refused_count(origin))
+    by_refused = sorted(report.origins, key=lambda origin: -origin.refused)
     report = replace(report, origins=tuple(by_refused))
     style, script = _asset("page.css"), _asset("page.js")
-    columns = _columns(report)
-    rows = [[cells[name] for name in columns] for cells in map(_cells, report.origins)]
+    columns, found = _columns(report), Counter(origin.access for origin in report.origins)
+    meanings = access_meanings(report.when_unreachable)
     stream = (
         _environment()
         .get_template("page.html")
@@ -97,12 +87,15 @@ def render(report: CrawlReport) -> Iterator[str]:
             attention=attention(report),
             changes=changes(report),
             totals=_totals(report),
-            charts=_charts(report),
+            outcomes={outcome: found[outcome] for outcome in meanings if found[outcome]},
+            access_meanings=meanings,
+            reasons=REASONS,
             timeline=timeline(report),
-            tables=_tables(report),
+            top_rules=top_rules(report),
+            paced_sites=paced_sites(report),
+            slowest_fetches=slowest_fetches(report),
             columns=columns,
-            rows=rows,
-            outcomes=_outcomes(report),
+            rows=[[cells[name] for name in columns] for cells in map(_cells, report.origins)],
             details=_details,
         )
     )
@@ -137,44 +130,6 @@ def _totals(report: CrawlReport) -> dict[str, int]:
     if disagreements := sum(origin.disagreement_count for origin in origins):
         totals["disagreements"] = disagreements
     return totals
-
-
-def _outcomes(report: CrawlReport) -> dict[str, int]:
-    """How many origins have each access result, of those that any has."""
-    counts = dict.fromkeys(access_meanings(report.when_unreachable), 0)
-    for origin in report.origins:
-        counts[origin.access] += 1
-    return {outcome: count for outcome, count in counts.items() if count}
-
-
-def _charts(report: CrawlReport) -> dict[str, list[_Bar]]:
-    meanings = access_meanings(report.when_unreachable)
-    charts = {"Origins by access result": _bars(_outcomes(report), meanings)}
-    if report.decisions is not None:
-        charts["Refused requests by reason"] = _bars(dict(report.refusals), REASONS)
-    return charts
-
-
-def _bars(counts: dict[str, int], meanings: dict[str, str]) -> list[_Bar]:
-    total = sum(counts.values())
-    return [
-        _Bar(label, meanings.get(label, ""), count, round(100 * count / total, 2))
-        for label, count in counts.items()
-    ]
-
-
-def _tables(report: CrawlReport) -> list[tuple[str, tuple[str, ...], list[Item]]]:
-    """Titles, names of columns, and rows; only those that have any."""
-    tables = [
-        ("Rules that refused most", ("origin", "rule", "refused"), top_rules(report)),
-        (
-            "Sites with the longest waits",
-            ("site", "delay asked for", "requests", "time"),
-            paced_sites(report),
-        ),
-        ("Slowest robots.txt fetches", ("origin", "time"), slowest_fetches(report)),
-    ]
-    return [table for table in tables if table[-1]]
 
 
 def _cells(origin: OriginReport) -> dict[str, object]:

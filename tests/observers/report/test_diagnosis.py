@@ -12,15 +12,16 @@ from scrapy_rep.observers.report.model import (
     Decisions,
     Event,
     OriginReport,
-    OutageReport,
     PreviousReport,
     SlowSite,
 )
+from scrapy_rep.rep.caching.access import FetchResult
+from scrapy_rep.rep.caching.cache_entry import Outage
 from tests.observers.report.pages import NOON, crawl_report, origin_report
 
 ONE = "https://one.example"
 TWO = "http://two.example:8000"
-TIMEOUT = OutageReport(NOON, 3, "timeout after 15 s")
+TIMEOUT = Outage(FetchResult(ONE, detail="timeout after 15 s"), NOON, NOON, 3)
 
 
 def healthy(name: str = ONE, **changes: Any) -> OriginReport:
@@ -101,7 +102,7 @@ def test_a_file_with_errors() -> None:
 
 
 def origin_without_disagreements(body: bytes) -> OriginReport:
-    return replace(origin_report(ONE, body), disagreements=(), disagreement_count=0)
+    return replace(origin_report(ONE, body), disagreements=[], disagreement_count=0)
 
 
 def test_disagreements() -> None:

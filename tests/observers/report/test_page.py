@@ -201,9 +201,8 @@ def test_it_is_written_as_a_whole(tmp_path: Path) -> None:
 def test_what_fails_leaves_the_one_of_before(tmp_path: Path) -> None:
     path = tmp_path / "robots.html"
     path.write_text("the one of before")
-    broken = OriginReport(ONE, "no access result", None, ())
     with pytest.raises(KeyError):
-        write_page(path, crawl_report(broken))
+        write_page(path, crawl_report(origin_report(ONE), when_unreachable="no such value"))
     assert path.read_text() == "the one of before"
     assert list(tmp_path.iterdir()) == [path]
 
