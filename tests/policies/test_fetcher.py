@@ -108,9 +108,11 @@ async def test_redirects_without_end_are_counted_and_no_response() -> None:
 
 @pytest_twisted.ensureDeferred
 async def test_a_body_that_is_lost_is_no_answer() -> None:
-    result = await Crawl(Response(URL, flags=["dataloss"])).fetch()
+    crawl = Crawl(Response(URL, flags=["dataloss"]))
+    result = await crawl.fetch()
     assert result.failure is Failure.NO_ANSWER
     assert result.detail == "the connection closed before the end of the body"
+    assert crawl.stats == {}
 
 
 @pytest_twisted.ensureDeferred
@@ -218,13 +220,16 @@ async def test_no_setting_changes_what_requests_are() -> None:
     assert request.headers["Accept-Encoding"] == b"identity"
 
 
+@pytest.mark.parametrize("domain", [None, "example.com"])
 @pytest_twisted.ensureDeferred
-async def test_credentials_go_to_the_origin_alone() -> None:
-    crawl = Crawl(MOVED, FILE, REP_FETCH_META_KEYS=["http_user", "http_pass"])
-    await crawl.fetch(Request(URL, meta={"http_user": "u", "http_pass": "p"}))
+async def test_credentials_go_to_the_origin_alone_or_its_domain(domain: str | None) -> None:
+    keys = {"http_user", "http_pass", "ftp_user", "ftp_password"}
+    crawl = Crawl(MOVED, FILE, REP_FETCH_META_KEYS=[*keys, "http_auth_domain"])
+    meta = {**dict.fromkeys(keys, "secret"), "http_auth_domain": domain}
+    await crawl.fetch(Request(URL, meta=meta))
     first, second = crawl.requests
-    assert (first.meta["http_user"], first.meta["http_pass"]) == ("u", "p")
-    assert not {"http_user", "http_pass"} & second.meta.keys()
+    assert keys <= first.meta.keys()
+    assert keys & second.meta.keys() == (keys if domain else set())
 
 
 @pytest_twisted.ensureDeferred
