@@ -114,7 +114,7 @@ class RobotsTxtFetcher:
         """
         try:
             async with self._limiter.acquire():
-                return await self._follow(origin, asking, known)
+                return await self._send(origin, asking, known)
         except CrawlStopping:
             raise
         except Exception as error:
@@ -127,9 +127,7 @@ class RobotsTxtFetcher:
         finally:
             self._downloads.pop(origin, None)
 
-    async def _follow(
-        self, origin: Origin, asking: Request, known: CacheEntry | None
-    ) -> FetchResult:
+    async def _send(self, origin: Origin, asking: Request, known: CacheEntry | None) -> FetchResult:
         settings = self.settings
         hops = Hops([origin.robots_url], settings.max_redirects, settings.max_size)
         seconds, result = settings.fetch_timeout, None

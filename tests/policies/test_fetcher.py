@@ -108,18 +108,21 @@ async def test_redirects_without_end_are_counted_and_no_response() -> None:
 
 @pytest_twisted.ensureDeferred
 async def test_a_body_that_is_lost_is_no_answer() -> None:
-    result = await Crawl(Response(URL, flags=["dataloss"])).fetch()
+    crawl = Crawl(Response(URL, flags=["dataloss"]))
+    result = await crawl.fetch()
     assert result.failure is Failure.NO_ANSWER
     assert result.detail == "the connection closed before the end of the body"
+    assert crawl.stats == {}
 
 
 @pytest_twisted.ensureDeferred
 async def test_exceptions_are_counted_but_for_requests_that_are_ignored() -> None:
-    crawl = Crawl(OSError("no route"), IgnoreRequest("not wanted"))
+    crawl = Crawl(OSError("no \x1b route"), IgnoreRequest("not wanted"))
     results = [await crawl.fetch() for _ in range(2)]
     assert [each.failure for each in results] == [Failure.NO_ANSWER] * 2
     # This file is neither Scrapy's nor ours, so each has a place.
     assert [each.detail.partition(" ")[0] for each in results] == ["OSError", "IgnoreRequest"]
+    assert results[0].detail.endswith(r"no \x1b route")
     assert crawl.stats == {"exception_count/<class 'OSError'>": 1}
 
 
@@ -204,27 +207,40 @@ async def _a_moment() -> None:
 
 @pytest_twisted.ensureDeferred
 async def test_no_setting_changes_what_requests_are() -> None:
-    keys = ["dont_retry", "proxy", "cookiejar"]
-    crawl = Crawl(FILE, REP_FETCH_META_KEYS=keys)
-    meta = {"dont_retry": False, "proxy": "http://p", "download_slot": "a", "cookiejar": 1}
+    fixed = {
+        "dont_obey_robotstxt": True,
+        "allow_offsite": True,
+        "dont_redirect": True,
+        "dont_retry": True,
+        "dont_merge_cookies": True,
+        "dont_cache": True,
+        "download_fail_on_dataloss": False,
+        "download_maxsize": 0,
+        "download_warnsize": 0,
+    }
+    crawl = Crawl(FILE, REP_FETCH_META_KEYS=[*fixed, "proxy", "cookiejar"])
+    meta = {**dict.fromkeys(fixed, 7), "proxy": "http://p", "download_slot": "a", "cookiejar": 1}
     await crawl.fetch(Request(URL, meta=meta))
     (request,) = crawl.requests
     assert request.callback is NO_CALLBACK
     assert request.priority == 1000
     assert download_of(request) is not None
-    assert request.meta["dont_retry"] is True
+    assert request.meta.items() >= fixed.items()
     assert (request.meta["proxy"], request.meta["cookiejar"]) == ("http://p", 1)
     assert "download_slot" not in request.meta
     assert request.headers["Accept-Encoding"] == b"identity"
 
 
+@pytest.mark.parametrize("domain", [None, "example.com"])
 @pytest_twisted.ensureDeferred
-async def test_credentials_go_to_the_origin_alone() -> None:
-    crawl = Crawl(MOVED, FILE, REP_FETCH_META_KEYS=["http_user", "http_pass"])
-    await crawl.fetch(Request(URL, meta={"http_user": "u", "http_pass": "p"}))
+async def test_credentials_go_to_the_origin_alone_or_its_domain(domain: str | None) -> None:
+    keys = {"http_user", "http_pass", "ftp_user", "ftp_password"}
+    crawl = Crawl(MOVED, FILE, REP_FETCH_META_KEYS=[*keys, "http_auth_domain"])
+    meta = {**dict.fromkeys(keys, "secret"), "http_auth_domain": domain}
+    await crawl.fetch(Request(URL, meta=meta))
     first, second = crawl.requests
-    assert (first.meta["http_user"], first.meta["http_pass"]) == ("u", "p")
-    assert not {"http_user", "http_pass"} & second.meta.keys()
+    assert keys <= first.meta.keys()
+    assert keys & second.meta.keys() == (keys if domain else set())
 
 
 @pytest_twisted.ensureDeferred

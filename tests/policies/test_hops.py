@@ -151,6 +151,11 @@ def test_a_line_that_is_too_long_takes_no_room_from_other_headers() -> None:
     assert kept == (("etag", '"1"'), NO_CACHE)
 
 
+def test_no_later_line_stands_in_for_one_that_is_too_long() -> None:
+    kept = keep(headers(location=[b"x" * 9000, b"/2"], etag=[b"x" * 9000, b'"1"']))
+    assert kept == (None, (NO_CACHE,))
+
+
 def test_what_is_cut_never_lives_longer() -> None:
     # The lines that are not kept may have said so.
     hidden = [b"max-age=86400", b"x" * 9000, b"no-cache"]
