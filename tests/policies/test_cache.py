@@ -606,6 +606,21 @@ async def test_a_lease_is_given_back_after_a_bug_of_ours(caplog: pytest.LogCaptu
 
 
 @pytest_twisted.ensureDeferred
+async def test_a_bug_of_ours_in_a_revalidation_leaves_the_policy_in_use() -> None:
+    one = Crawl()
+    await one.fetched()
+    one.clock.now += 23 * HOUR
+    await one.got()
+    await settled()
+    one.fetches.fail(RuntimeError("a bug"))
+    await settled()
+    policy = one.cache.peek(ASKING.url)
+    assert policy is not None
+    assert body_of(policy) == ALLOW
+    assert not one.store.is_leased
+
+
+@pytest_twisted.ensureDeferred
 async def test_somebody_elses_fetch_is_waited_for_three_times() -> None:
     one = Crawl(REP_FETCH_TIMEOUT=20)
     await MemoryStore.claim(one.store, ORIGIN, 1000)
