@@ -591,6 +591,7 @@ async def test_a_lease_is_given_back_when_the_crawl_stops_before_the_answer() ->
     assert isinstance(came[0].value, CrawlStopping)
     assert not one.store.is_leased
     assert one.store.get(ORIGIN) is None
+    assert one.state() == "unknown"
 
 
 @pytest_twisted.ensureDeferred
