@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from scrapy import Request, signals
@@ -67,7 +67,7 @@ class _Lookup:
     #: How many of them have not started it.
     joined: int = 0
     #: Without this reference, the task could be garbage-collected.
-    task: Deferred[None] | None = None
+    task: Deferred[None] = field(init=False)
 
 
 class PolicyCache:
@@ -156,9 +156,8 @@ class PolicyCache:
         is returned. Raises only :exc:`~scrapy_rep.CrawlStopping`.
         """
         waiter = self._wait(origin, asking, self._fetch_anyway)
-        lookup = self._lookups.get(origin)
-        if lookup is not None and lookup.task is not None:
-            await maybe_deferred_to_future(lookup.task)
+        if origin in self._lookups:
+            await maybe_deferred_to_future(self._lookups[origin].task)
         return await maybe_deferred_to_future(waiter)
 
     # -- lookups ----------------------------------------------------------------------

@@ -592,6 +592,7 @@ async def test_a_lease_is_given_back_when_the_crawl_stops_before_the_answer() ->
     assert isinstance(came[0].value, CrawlStopping)
     assert not one.store.is_leased
     assert one.store.get(ORIGIN) is None
+    assert one.state() == "unknown"
 
 
 @pytest_twisted.ensureDeferred
@@ -604,6 +605,21 @@ async def test_a_lease_is_given_back_after_a_bug_of_ours(caplog: pytest.LogCaptu
     assert came[0].access is Access.UNREACHABLE
     assert not one.store.is_leased
     assert "Cannot get the robots.txt" in caplog.text
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_bug_of_ours_in_a_revalidation_leaves_the_policy_in_use() -> None:
+    one = Crawl()
+    await one.fetched()
+    one.clock.now += 23 * HOUR
+    await one.got()
+    await settled()
+    one.fetches.fail(RuntimeError("a bug"))
+    await settled()
+    policy = one.cache.peek(ASKING.url)
+    assert policy is not None
+    assert body_of(policy) == ALLOW
+    assert not one.store.is_leased
 
 
 @pytest_twisted.ensureDeferred
