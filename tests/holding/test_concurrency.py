@@ -389,6 +389,7 @@ async def test_whoever_is_held_is_told_of_a_stop(crawl: Manual) -> None:
     assert all(each.permit.state is State.COUNTED for each in returning)
     # Or the crawl would end before they are in the scheduler.
     assert crawl.engine.kept_open >= LOOK
+    crawl.limit.grant()
     assert not crawl.limit.withheld
     # What comes after that is told, too.
     crawl.hold()
