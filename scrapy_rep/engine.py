@@ -11,6 +11,7 @@ import logging
 from collections import deque
 from collections.abc import Callable
 from operator import attrgetter
+from types import SimpleNamespace
 from typing import Any
 
 from scrapy import Request
@@ -50,12 +51,11 @@ class Engine:
 
     def missing(self) -> list[str]:
         """The names that are missing, without attributes of missing objects."""
-        owners = {"engine": self._crawler.engine, "downloader": self._downloader}
+        owners = SimpleNamespace(engine=self._crawler.engine, downloader=self._downloader)
         missing: list[str] = []
         for name in _CONSEQUENCES:
-            owner, _, rest = name.partition(".")
             try:
-                attrgetter(rest)(owners[owner])
+                attrgetter(name)(owners)
             except AttributeError:
                 if name.rpartition(".")[0] not in missing:
                     missing.append(name)

@@ -204,16 +204,14 @@ class RepMiddleware:
         policy = policy or self._known_policy(request)
         decision = self._decide(policy, request)
         turn = None
-        if isinstance(decision, Admit) and self._knows_tdm_file(policy, request):
+        knows_all = not self._tdm_files or not policy or self._tdm_files.knows(policy, request)
+        if isinstance(decision, Admit) and knows_all:
             turn = self._turn(policy, request)
             if turn is None:
                 self._admitted(policy, request)
                 return None
         origin = Origin.of(request.url) if policy is None else policy.origin
         return self._hold(origin, request, arrival, turn)
-
-    def _knows_tdm_file(self, policy: Policy | None, request: Request) -> bool:
-        return not self._tdm_files or not policy or self._tdm_files.knows(policy, request)
 
     def _turn(self, policy: Policy | None, request: Request) -> Deferred[None] | None:
         """The turn that an admitted *request* has to wait for, if its site is throttled."""

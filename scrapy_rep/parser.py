@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from scrapy.crawler import Crawler
 from scrapy.robotstxt import RobotParser
 from scrapy.utils.python import to_unicode
 
@@ -11,9 +10,6 @@ from scrapy_rep.rep.dialects import RFC9309
 from scrapy_rep.rep.parsing.agents import Agents, token_of_user_agent
 from scrapy_rep.rep.rules.robotstxt import RobotsTxt
 from scrapy_rep.settings import read_dialect
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
 
 
 class RepRobotParser(RobotParser):

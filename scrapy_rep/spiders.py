@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from scrapy import Request
+from scrapy.crawler import Crawler
 from scrapy.link import Link
 from scrapy.spiders import SitemapSpider
 
@@ -18,9 +19,6 @@ from scrapy_rep.rep.parsing.urls import ROBOTS_TXT
 from scrapy_rep.rep.rules.verdict import Reason
 from scrapy_rep.rep.text import printable
 from scrapy_rep.settings import rels_not_followed
-
-if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
 
 logger = logging.getLogger(__name__)
 
@@ -75,20 +73,15 @@ class RepSitemapSpider(SitemapSpider):
                 continue
             policy = await middleware.policy(url)
             if policy.access is Access.UNREACHABLE:
-                logger.warning(
-                    "Cannot reach %(url)s (%(detail)s). Its sitemaps are not used.",
-                    {"url": printable(url), "detail": policy.detail},
-                    extra={"spider": self},
-                )
+                says = "Cannot reach %s (%s). Its sitemaps are not used."
+                logger.warning(says, printable(url), policy.detail, extra={"spider": self})
             for sitemap in policy.sitemaps:
                 if absolute := _absolute(url, sitemap):
                     yield Request(absolute, self._parse_sitemap)
                     continue
-                logger.warning(
-                    "A sitemap of %(robots)s is ignored because it is not an HTTP URL: %(sitemap)s",
-                    {"robots": printable(url), "sitemap": printable(sitemap)},
-                    extra={"spider": self},
-                )
+                says = "A sitemap of %s is ignored because it is not an HTTP URL: %s"
+                shown = (printable(url), printable(sitemap))
+                logger.warning(says, *shown, extra={"spider": self})
 
 
 def _absolute(robots_url: str, sitemap: str) -> str | None:

@@ -3,20 +3,14 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING
 
-from scrapy import Request
+from scrapy import Request, Spider
 from scrapy.utils.python import to_unicode
 
 from scrapy_rep.engine import has_no_headers
 from scrapy_rep.exceptions import ConfigurationError
 from scrapy_rep.rep.parsing.agents import token_of_user_agent
-from scrapy_rep.settings import tokens
-
-if TYPE_CHECKING:
-    from scrapy import Spider
-
-    from scrapy_rep.settings import RepSettings
+from scrapy_rep.settings import RepSettings, tokens
 
 logger = logging.getLogger(__name__)
 
@@ -54,11 +48,10 @@ class AgentTokens:
         mine = self._sent_by_default if self._declared is None else self._declared
         if not mine:
             logger.warning(
-                "The User-Agent %(header)r does not name a crawler, so only the * group of a "
-                "robots.txt applies. Set a name, for example USER_AGENT = "
-                '"ExampleBot/1.0 (+https://www.example.com/bot.html)" or REP_AGENT_TOKENS = '
-                '["ExampleBot"].',
-                {"header": self._named or header},
+                "The User-Agent %r does not name a crawler, so only the * group of a robots.txt "
+                'applies. Set a name, for example USER_AGENT = "ExampleBot/1.0 '
+                '(+https://www.example.com/bot.html)" or REP_AGENT_TOKENS = ["ExampleBot"].',
+                self._named or header,
                 extra={"spider": self._spider},
             )
         elif not any(token.lower() in header.lower() for token in mine):

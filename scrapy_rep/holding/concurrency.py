@@ -226,9 +226,8 @@ class ConcurrencyLimit:
         if self._resuming:
             self.call_later(0, self._resume)
         for event in events:
-            # If it was called, its request was just cancelled.
-            if not event.called:
-                event.callback(None)
+            # This has no effect if its request was just cancelled.
+            event.callback(None)
 
     def _look(self) -> None:
         self._is_looking = self._open > 0

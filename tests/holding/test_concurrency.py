@@ -233,6 +233,12 @@ async def test_a_slot_with_a_queue_of_its_own_is_no_reason_to_withhold(crawl: Ma
     assert not held.went_on
     assert not crawl.limit.withheld
     assert crawl.engine.room == 2
+    # Nor is it where there is no room: what becomes free is for new requests, too.
+    busy = [crawl.download(), crawl.download()]
+    crawl.limit.grant()
+    assert not crawl.limit.withheld
+    for request in busy:
+        crawl.leave(request)
     # Others do not wait behind it.
     other = crawl.hold("http://b/").reacquire()
     await crawl.loop.step()
@@ -383,6 +389,7 @@ async def test_whoever_is_held_is_told_of_a_stop(crawl: Manual) -> None:
     assert all(each.permit.state is State.COUNTED for each in returning)
     # Or the crawl would end before they are in the scheduler.
     assert crawl.engine.kept_open >= LOOK
+    crawl.limit.grant()
     assert not crawl.limit.withheld
     # What comes after that is told, too.
     crawl.hold()

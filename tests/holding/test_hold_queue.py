@@ -527,6 +527,24 @@ async def test_a_thousand_that_are_woken_do_not_go_on_in_one_step(stack: ExitSta
 
 
 @in_a_loop
+async def test_a_request_that_has_concurrency_goes_on_before_those_without(
+    stack: ExitStack,
+) -> None:
+    """It counts, and would keep that from others meanwhile."""
+    crawl = Manual(stack, 100)
+    others = [crawl.wait(number, crawl.hold(number, priority=9)) for number in range(3)]
+    event = crawl.wait("came", held := crawl.hold())
+    await crawl.loop.step()
+    event.callback("came")
+    await crawl.loop.step()
+    for other in others:
+        other.callback("came")
+    crawl.start("reacquired", lambda: crawl.limit.reacquire(held, REQUEST))
+    await crawl.loop.step()
+    assert crawl.order == ["came", "reacquired", 0, 1, 2]
+
+
+@in_a_loop
 async def test_a_stop_wakes_all_in_one_step(stack: ExitStack) -> None:
     crawl = Manual(stack, 5_000)
     went_on: list[int] = []
