@@ -257,9 +257,10 @@ class Throttle:
 
     def has_turn(self, request: Any) -> bool:
         """Whether *request*, which has been admitted, goes on now; else admit it again."""
-        here = self._site_held_by(request)
+        site = self.site_of(request)
+        here = self._held_by(request, site)
         if here is None or here.state not in _HAS_TURN:
-            return self.site_of(request) not in self.asked
+            return site not in self.asked
         if here.state is State.CALLED:
             self._go_on(here)
         return True
@@ -267,8 +268,9 @@ class Throttle:
     def reached(self, request: Any) -> None:
         """The downloader has *request*, which may wait there in the queue of its slot."""
         self._has_heard = True
-        self.sent[request] = self.site_of(request), self.clock()
-        if here := self._site_held_by(request):
+        site = self.site_of(request)
+        self.sent[request] = site, self.clock()
+        if here := self._held_by(request, site):
             self._rest(here)
 
     def left(self, request: Any) -> None:
@@ -277,7 +279,7 @@ class Throttle:
         site = self.site_of(request)
         self.note(site, 0.0)
         here, delay = self._sites.get(site), self.delay(site)
-        if held := self._site_held_by(request):
+        if held := self._held_by(request, site):
             held.holder = None
             self._spent.setdefault(site, Spent()).requests += 1
             self.backend.tell(Event.OVER, site, delay)
@@ -291,7 +293,7 @@ class Throttle:
 
     def may_be_gone(self, request: Any) -> None:
         """Look at once whether *request* has left without having been sent."""
-        here = self._site_held_by(request)
+        here = self._held_by(request, self.site_of(request))
         if here is not None and here.state in _HAS_TURN:
             self._look(here)
 
@@ -302,9 +304,9 @@ class Throttle:
 
     # -- transitions ----------------------------------------------------------------
 
-    def _site_held_by(self, request: Any) -> _Site | None:
-        """The site of *request*, if that has the turn there, or is sent with it."""
-        here = self._sites.get(self.site_of(request))
+    def _held_by(self, request: Any, site: str) -> _Site | None:
+        """The state of *site*, if *request* has the turn there, or is sent with it."""
+        here = self._sites.get(site)
         holder = here.holder if here is not None else None
         return here if holder is not None and holder.request is request else None
 
@@ -355,9 +357,8 @@ class Throttle:
 
     def _look_for_lost(self, here: _Site) -> None:
         """Whoever asked for a request may have given it up; the downloader may not say so."""
-        for request, (site, _) in list(self.sent.items()):
-            if site == here.name and not self.is_active(request):
-                self.left(request)
+        for request in [each for each in self.sent if not self.is_active(each)]:
+            self.left(request)
         if here.state is State.SENT:
             self._rest(here)
 

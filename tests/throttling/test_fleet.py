@@ -485,6 +485,20 @@ def test_without_the_store_there_is_no_turn_to_give_back(failing: Worker) -> Non
     assert failing.said() == []
 
 
+def test_the_end_of_a_turn_is_told_though_a_turn_without_the_store_is_unused(
+    worker: Worker,
+) -> None:
+    page = worker.admit()
+    worker.throttle.reached(page)
+    worker.store.fails = StoreError("silent")
+    worker.throttle.left(page)
+    worker.backend.tell(Event.UNUSED, SITE, DELAY)
+    worker.said()
+    worker.store.fails = None
+    worker.loop.advance(0.2)
+    assert [what for what, *_ in worker.said()] == [Event.OVER]
+
+
 def test_nothing_is_told_that_does_not_matter_any_more(worker: Worker) -> None:
     page = worker.admit()
     worker.throttle.reached(page)
@@ -711,7 +725,7 @@ async def test_after_the_end_no_turn_is_held(worker: Worker) -> None:
 async def test_a_crawl_that_ends_with_a_request_holds_no_turn(worker: Worker) -> None:
     worker.throttle.reached(worker.admit())
     await close(worker)
-    worker.said()
+    assert worker.said() == [GRANT, ("close",)]
     worker.loop.advance(10)
     assert worker.said() == []
 

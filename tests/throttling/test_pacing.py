@@ -136,6 +136,18 @@ def test_a_fetch_of_another_crawl_counts(pacing: str | None, wait: float) -> Non
     assert turn is None or turn.called
 
 
+def test_a_fetch_of_another_crawl_counts_once_where_clocks_differ() -> None:
+    one = Crawl(REP_PACING=None)
+    policy = one.policy("Crawl-delay: 10")
+    _, turn = one.admit(policy)
+    one.loop.advance(9)
+    # By this clock, it was fetched just now.
+    one.admit(policy)
+    one.loop.advance(1)
+    assert turn is not None
+    assert turn.called
+
+
 def test_origins_are_bounded_in_number_and_those_in_use_stay() -> None:
     one = Crawl(REP_MAX_ORIGINS=3)
     policies = [one.policy("Crawl-delay: 10", f"https://{number}.example") for number in range(9)]
@@ -318,6 +330,11 @@ def test_slow_sites_are_bounded_in_number(one: Crawl, monkeypatch: pytest.Monkey
         assert f"{number}.example" in log["_why"]
         assert len(log["_why"]) <= 3
         assert log["_told"] <= set(log["_why"])
+    one.admit(one.policy("Crawl-delay: 2", "https://10.example"))
+    for delay in (2, 3):
+        one.admit(one.policy(f"Crawl-delay: {delay}", "https://11.example"))
+    # That one of them asks for another delay makes room for none.
+    assert set(log["_why"]) == {"9.example", "10.example", "11.example"}
 
 
 @pytest.mark.parametrize(

@@ -132,6 +132,21 @@ def test_an_unused_turn_is_there_at_once(
     do(scenario())
 
 
+def test_a_turn_that_was_lost_is_not_given_back(
+    fresh_redis: RedisServer, clock: SharedClock, do: Do
+) -> None:
+    async def scenario() -> None:
+        async with worker(fresh_redis) as one, worker(fresh_redis) as other:
+            assert await one.grant(SITE, DELAY) == 0
+            clock.now += 3
+            # Who asks has no turn.
+            assert await one.grant(SITE, DELAY) == 7
+            await one.tell(Event.UNUSED, SITE, DELAY)
+            assert await other.grant(SITE, DELAY) > 0
+
+    do(scenario())
+
+
 def test_an_unused_turn_does_not_shorten_a_longer_delay(
     fresh_redis: RedisServer, clock: SharedClock, do: Do
 ) -> None:

@@ -861,6 +861,14 @@ def test_a_turn_that_nobody_waits_for_any_more_is_given_back(fleet: Downloader) 
     assert not fleet.throttle.is_in_use(SITE)
 
 
+def test_the_backend_is_asked_once_where_the_delay_changes(fleet: Downloader) -> None:
+    fleet.admit()
+    fleet.backend.answers.pop()(7.0)
+    fleet.throttle.set_delay(SITE, 5)
+    fleet.loop.advance(50)
+    assert fleet.backend.log == [ASK, ("ask", SITE, 5, inf, False)]
+
+
 def test_who_is_told_to_wait_may_leave(fleet: Downloader) -> None:
     page = fleet.admit()
     fleet.backend.answers.pop()(7.0)
