@@ -177,7 +177,7 @@ class ValueStore(Store):
         return self._entry(origin, await self._get(origin))
 
     async def claim(self, origin: Origin, seconds: float) -> Claim:  # noqa: D102
-        lease = Lease(origin, self._token(), self._clock() + min(seconds, MAX_LEASE))
+        lease = Lease(origin, secrets.token_hex(8), self._clock() + min(seconds, MAX_LEASE))
         value, granted = await self._take(lease)
         return Claim(self._entry(origin, value), lease if granted else None)
 
@@ -211,9 +211,6 @@ class ValueStore(Store):
     @abstractmethod
     async def _keys(self) -> Iterable[str]:
         """All keys that have a value."""
-
-    def _token(self) -> str:
-        return secrets.token_hex(8)
 
     async def _encode(self, entry: CacheEntry) -> bytes:
         return encode(entry)

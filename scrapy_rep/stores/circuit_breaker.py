@@ -51,13 +51,9 @@ class CircuitBreaker(CrawlStore):
         self._spider = spider
         self._retry_after = retry_after
         self._store: CrawlStore | None = None
-        #: When it failed last; ``None`` while it works.
-        self._failed_at: float | None = None
-
-    @property
-    def works(self) -> bool:
-        """Whether the store worked when it was used last."""
-        return self._failed_at is None
+        #: Whether the store worked when it was used last, and when it failed last.
+        self.works = True
+        self._failed_at = 0.0
 
     async def read(self, origin: Origin) -> CacheEntry | None:
         return await self._guard(lambda store: store.read(origin), None)
@@ -87,9 +83,7 @@ class CircuitBreaker(CrawlStore):
     async def _guard(self, use: Callable[[CrawlStore], Awaitable[_T]], otherwise: _T) -> _T:
         """What *use* makes of the store, or *otherwise* where there is none that works."""
         # A clock that was set back must not make the wait any longer.
-        if self._failed_at is not None and (
-            0 <= self._clock() - self._failed_at < self._retry_after
-        ):
+        if not self.works and 0 <= self._clock() - self._failed_at < self._retry_after:
             return otherwise
         try:
             if self._store is None:
@@ -102,24 +96,22 @@ class CircuitBreaker(CrawlStore):
         except Exception as error:
             self._failed(error)
             return otherwise
-        if self._failed_at is not None:
-            self._failed_at = None
+        if not self.works:
+            self.works = True
             logger.info("The robots.txt store works again", extra={"spider": self._spider})
         return result
 
     def _failed(self, error: Exception) -> None:
-        if self._failed_at is None:
+        if self.works:
             # The user can mend a StoreError. Anything else is a bug.
             known = isinstance(error, StoreError)
+            said = error if known else printable(f"{type(error).__name__}: {error}")
             every = f"every {self._retry_after:g} s" if self._retry_after else "in the background"
             logger.warning(
                 "Cannot use the robots.txt store: %(error)s. The crawl continues with the "
                 "policies in memory, and tries the store again %(when)s.",
-                {
-                    "error": error if known else printable(f"{type(error).__name__}: {error}"),
-                    "when": every,
-                },
+                {"error": said, "when": every},
                 exc_info=None if known or isinstance(error, OSError) else error,
                 extra={"spider": self._spider},
             )
-        self._failed_at = self._clock()
+        self.works, self._failed_at = False, self._clock()

@@ -18,17 +18,15 @@ MAX_EARLIER = 256 * 1024
 
 def remember(known: CacheEntry | None, entry: CacheEntry, most: int) -> CacheEntry:
     """*entry*, which came after *known*, with the earlier versions: *most* of them, the last."""
-    if known is None:
-        return entry
-    earlier = known.earlier
-    if has_changed(known, entry):
+    earlier = known.earlier if known else ()
+    if known and has_changed(known, entry):
+        # One that is too large is not kept.
         with suppress(ValueError):
-            # Where it is too large, it is not kept.
             earlier = (encode(CacheEntry(known.origin, known.stored)), *earlier)
-    kept = earlier[:most]
-    while sum(map(len, kept)) > MAX_EARLIER:
-        kept = kept[:-1]
-    return replace(entry, earlier=kept)
+    earlier = earlier[:most]
+    while sum(map(len, earlier)) > MAX_EARLIER:
+        earlier = earlier[:-1]
+    return replace(entry, earlier=earlier)
 
 
 def has_changed(known: CacheEntry | None, entry: CacheEntry) -> bool:
@@ -40,12 +38,8 @@ def has_changed(known: CacheEntry | None, entry: CacheEntry) -> bool:
 
 def copies_of(entry: CacheEntry) -> list[StoredResponse]:
     """All versions in *entry*, the newest first, as far as they can be read."""
-    copies = [] if entry.stored is None else [entry.stored]
+    copies = [entry.stored]
     for value in entry.earlier:
-        try:
-            stored = decode(entry.origin, value).stored
-        except UnreadableValue:
-            continue
-        if stored is not None:
-            copies.append(stored)
-    return copies
+        with suppress(UnreadableValue):
+            copies.append(decode(entry.origin, value).stored)
+    return [copy for copy in copies if copy is not None]

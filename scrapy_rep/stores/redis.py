@@ -186,7 +186,7 @@ class RedisStore(ValueStore):
     async def _encode(self, entry: CacheEntry) -> bytes:
         # Or it is not known yet how far our clock is off.
         await self._client.ready()
-        entry = _shifted(entry, self._ahead)
+        entry = _shifted(entry, self._client.ahead)
         value = b"%d %b" % (milliseconds(time_of(entry)), encode(entry))
         if len(value) > MAX_VALUE:
             raise ValueError("too large for Redis")
@@ -196,7 +196,7 @@ class RedisStore(ValueStore):
         seen, _, encoded = value.partition(b" ")
         if not seen.isdigit():
             raise UnreadableValue("of another type, too large, or not of this version")
-        return _shifted(decode(origin, encoded), -self._ahead)
+        return _shifted(decode(origin, encoded), -self._client.ahead)
 
     # -- one operation ------------------------------------------------------------
 
@@ -206,13 +206,6 @@ class RedisStore(ValueStore):
     async def _script(self, lua: str, keys: list[str], *arguments: str | bytes | int) -> list[Any]:
         return await self._client.script(self._lua + lua, keys, *arguments)
 
-    @property
-    def _ahead(self) -> float:
-        """What Redis' clock is ahead of ours, in seconds."""
-        ahead = self._client.ahead
-        # What is off by less is mostly the way to Redis and back.
-        return ahead if abs(ahead) > _CLOCK_TOLERANCE else 0.0
-
     def _left(self, lease: Lease) -> int:
         """Milliseconds for which Redis may keep *lease* from now on."""
         return milliseconds(min(lease.until - self._clock(), self._lease_kept_for))
@@ -221,9 +214,8 @@ class RedisStore(ValueStore):
         """Find out what time it is in Redis, and if it can be written to; renew the leases."""
         await self._client.evaluate(redis, self._lua + _HELLO, [f"{self._prefix}hello"])
         for token, lease in list(self._leases.items()):
-            left = self._left(lease)
+            keys, left = [self._key("lease", lease.origin)], self._left(lease)
             if left > 0:
-                keys = [self._key("lease", lease.origin)]
                 await self._client.evaluate(redis, self._lua + _RENEW, keys, token, left)
             else:
                 self._leases.pop(token, None)
@@ -232,11 +224,11 @@ class RedisStore(ValueStore):
         """The keys of all entries."""
         pattern = re.sub(r"([\\*?\[\]])", r"\\\1", self._prefix + "entry:{") + "*"
 
-        async def scan(redis: Any) -> set[bytes]:
+        async def scan(redis: Any) -> list[bytes]:
             # A key may be found more than once.
-            return {key async for key in redis.scan_iter(pattern, _PAGE)}
+            return list({key async for key in redis.scan_iter(pattern, _PAGE)})
 
-        return list(await self._client.run(scan, _SCAN_LIMIT))
+        return await self._client.run(scan, _SCAN_LIMIT)
 
     async def _unlink(self, keys: Sequence[str | bytes]) -> int:
         """Forget *keys*; how many of them there were."""
@@ -245,6 +237,9 @@ class RedisStore(ValueStore):
 
 def _shifted(entry: CacheEntry, seconds: float) -> CacheEntry:
     """*entry* by a clock that is so many *seconds* ahead."""
+    # What is off by less is mostly the way to Redis and back.
+    if abs(seconds) <= _CLOCK_TOLERANCE:
+        return entry
     stored, outage = entry.stored, entry.outage
     if stored is not None:
         fetched_at, confirmed_at = stored.fetched_at + seconds, stored.confirmed_at + seconds

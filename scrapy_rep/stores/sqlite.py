@@ -74,11 +74,13 @@ class SqliteStore(ValueStore):
                 now = self._clock()
                 granted = not _leased(db, lease.origin, now)
                 if granted:
-                    sql = (
+                    # Whoever finds the lease can see if its holder has died.
+                    token = f"{lease.token} {this_process()}"
+                    db.execute(
                         "INSERT OR REPLACE INTO leases (origin, token, taken, until)"
-                        " VALUES (?, ?, ?, ?)"
+                        " VALUES (?, ?, ?, ?)",
+                        (key_of(lease.origin), token, now, lease.until),
                     )
-                    db.execute(sql, (key_of(lease.origin), lease.token, now, lease.until))
                 return _value(db, lease.origin), granted
 
         return self._run(take)
@@ -112,10 +114,6 @@ class SqliteStore(ValueStore):
         sql = "DELETE FROM entry WHERE origin = ? AND value = ?"
         self._run(lambda db: db.execute(sql, (key_of(origin), value)))
 
-    def _token(self) -> str:
-        # Whoever finds the lease can see if its holder has died.
-        return f"{super()._token()} {this_process()}"
-
     def _prune(self, db: sqlite3.Connection) -> None:
         now = self._clock()
         with transaction(db):
@@ -141,5 +139,5 @@ def _leased(db: sqlite3.Connection, origin: Origin, now: float) -> bool:
 
 
 def _end(db: sqlite3.Connection, lease: Lease) -> bool:
-    sql = "DELETE FROM leases WHERE origin = ? AND token = ?"
+    sql = "DELETE FROM leases WHERE origin = ? AND token LIKE ? || ' %'"
     return db.execute(sql, (key_of(lease.origin), lease.token)).rowcount > 0
