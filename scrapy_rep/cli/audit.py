@@ -10,10 +10,10 @@ from pathlib import Path
 
 from scrapy.settings import BaseSettings
 
-from scrapy_rep.cli.errors import FINE, WRONG, CommandError
-from scrapy_rep.cli.options import Subcommand, argument, format_of, subcommand
-from scrapy_rep.cli.output import Printer, write_json
-from scrapy_rep.rep.text import plural
+from ..rep.text import plural
+from .errors import FINE, WRONG, CommandError
+from .options import Subcommand, argument, format_of, subcommand
+from .output import Printer, write_json
 
 _ARGUMENTS = (
     argument("log", metavar="LOG", help="the audit log"),
@@ -41,7 +41,7 @@ def verify(options: argparse.Namespace, settings: BaseSettings) -> int:
       scrapy robots audit verify audit/books.jsonl --unfinished
     """
     try:
-        from scrapy_rep.evidence.verify import Problem, Verifier
+        from ..evidence.verify import Problem, Verifier
     except ImportError as error:
         message = f"this needs warcio ({error}): pip install warcio"
         raise CommandError(message) from None

@@ -9,8 +9,8 @@ import sys
 from scrapy import commands
 from scrapy.settings import BaseSettings
 
-from scrapy_rep.cli.errors import FINE, CommandError
-from scrapy_rep.cli.options import argument, subcommand
+from .errors import FINE, CommandError
+from .options import argument, subcommand
 
 _SHELL = argument("shell", metavar="SHELL", choices=("bash", "zsh", "tcsh"), help="your shell")
 
@@ -31,7 +31,7 @@ def completion(options: argparse.Namespace, settings: BaseSettings) -> int:
         import shtab
     except ImportError as error:
         raise CommandError(f"completion needs shtab ({error}): pip install shtab") from None
-    from scrapy_rep.cli.command import RobotsCommand
+    from .command import RobotsCommand
 
     command = RobotsCommand()
     command.settings = settings  # type: ignore[assignment]

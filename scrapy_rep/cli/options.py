@@ -10,7 +10,7 @@ from typing import Any
 
 from scrapy.settings import BaseSettings
 
-from scrapy_rep.rep.dialects import DIALECTS
+from ..rep.dialects import DIALECTS
 
 #: Adds an argument to a parser.
 Argument = Callable[[argparse.ArgumentParser], object]

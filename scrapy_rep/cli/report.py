@@ -11,17 +11,17 @@ from pathlib import Path
 
 from scrapy.settings import BaseSettings
 
-from scrapy_rep.cli.errors import FINE, WRONG, CommandError
-from scrapy_rep.cli.options import argument, subcommand
-from scrapy_rep.cli.output import Printer, span
-from scrapy_rep.cli.store import OriginState, read_states, sorted_origins, store_place, use_store
-from scrapy_rep.observers.report.file import NO_ROOM, ROOM, digest, outage_report, read_file, takes
-from scrapy_rep.observers.report.model import UNKNOWN, CrawlReport, Event, OriginReport
-from scrapy_rep.rep.caching.access import FetchResult, access_result
-from scrapy_rep.rep.dialects import Access
-from scrapy_rep.rep.text import plural, printable
-from scrapy_rep.settings import RepSettings
-from scrapy_rep.stores.base import Store
+from ..observers.report.file import NO_ROOM, ROOM, digest, outage_report, read_file, takes
+from ..observers.report.model import UNKNOWN, CrawlReport, Event, OriginReport
+from ..rep.caching.access import FetchResult, access_result
+from ..rep.dialects import Access
+from ..rep.text import plural, printable
+from ..settings import RepSettings
+from ..stores.base import Store
+from .errors import FINE, WRONG, CommandError
+from .options import argument, subcommand
+from .output import Printer, span
+from .store import OriginState, read_states, sorted_origins, store_place, use_store
 
 _ARGUMENTS = (
     argument("store", metavar="STORE", nargs="?", help="store, or path of its file"),
@@ -49,9 +49,9 @@ def report(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
       scrapy robots report robots.sqlite -o - | gzip > robots.html.gz
     """
     try:
-        from scrapy_rep.observers.report.facts import facts
-        from scrapy_rep.observers.report.page import render, write_page
-        from scrapy_rep.observers.report.previous import read_previous
+        from ..observers.report.facts import facts
+        from ..observers.report.page import render, write_page
+        from ..observers.report.previous import read_previous
     except ImportError as error:
         raise CommandError(f"the report needs Jinja2 ({error}): pip install jinja2") from None
     settings = _settings(options.store, scrapy_settings)
