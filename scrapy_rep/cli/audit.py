@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 
-from scrapy.settings import BaseSettings
-
 from ..rep.text import plural
 from .errors import FINE, WRONG, CommandError
-from .options import Subcommand, argument, format_of, subcommand
+from .options import Options, Settings, Subcommand, argument, format_of, subcommand
 from .output import Printer, write_json
 
 _ARGUMENTS = (
@@ -28,7 +25,7 @@ _SUMMARY = "check an audit log against its archive, offline"
 
 
 @subcommand("LOG [ARCHIVE] [options]", _SUMMARY, *_ARGUMENTS)
-def verify(options: argparse.Namespace, settings: BaseSettings) -> int:
+def verify(options: Options, settings: Settings) -> int:
     """Checks an audit log (REP_AUDIT) against the archive of the same crawl
     (REP_ARCHIVE), offline: the digests of all lines, and each fetch and decision
     again. Without ARCHIVE, only the digests are checked.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import difflib
 import sys
 import time
@@ -11,7 +10,6 @@ from typing import Any
 
 from scrapy import Request
 from scrapy.crawler import Crawler
-from scrapy.settings import BaseSettings
 
 from ..policies.cache import PolicyCache, steady
 from ..rep.caching.access import FetchResult
@@ -24,7 +22,7 @@ from ..stores.base import Store, time_of
 from ..stores.open import open_store
 from .crawling import with_crawler
 from .errors import FAILED, FINE, WRONG, CommandError
-from .options import Subcommand, argument, format_of, subcommand
+from .options import Options, Settings, Subcommand, argument, format_of, subcommand
 from .output import Column, Cut, Printer, Records, Style, Table, iso, span, write_json
 from .sources import origin_of
 from .store import DUE, OriginState, read_states, sorted_origins, state_of, store_place, use_store
@@ -64,7 +62,7 @@ _ORIGIN = argument("origin", metavar="ORIGIN", help=_HELP)
 
 
 @subcommand("[options]", "print where the store is", format_of())
-def path(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
+def path(options: Options, scrapy_settings: Settings) -> int:
     """Prints the file or the URL of the store, whether or not it exists yet.
 
     Exit codes: 0 done, 2 error
@@ -82,7 +80,7 @@ def path(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
 
 
 @subcommand("[options]", "list cached origins", format_of("csv"))
-def list_(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
+def list_(options: Options, scrapy_settings: Settings) -> int:
     """Lists cached origins by host, and what they mean for a crawl that begins now.
 
     Exit codes: 0 done, 2 error
@@ -137,7 +135,7 @@ def _texts(state: OriginState) -> dict[str, str]:
 
 
 @subcommand("ORIGIN [options]", "show the cache entry of one origin", _ORIGIN, format_of())
-def show(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
+def show(options: Options, scrapy_settings: Settings) -> int:
     """Shows the cache entry of one origin: its robots.txt, how it was answered, when,
     and for how long a crawl uses it.
 
@@ -251,7 +249,7 @@ def show_file(state: OriginState, printer: Printer) -> None:
 
 
 @subcommand("ORIGIN [options]", "fetch the robots.txt of one origin now", _ORIGIN, format_of())
-def refresh(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
+def refresh(options: Options, scrapy_settings: Settings) -> int:
     """Fetches the robots.txt of one origin now, stores it, and shows what has changed.
 
     Exit codes: 0 done, 2 error or robots.txt unreachable
@@ -348,7 +346,7 @@ def show_difference(before: list[str], now: list[str], printer: Printer) -> None
     format_of(),
     argument("--yes", action="store_true", help="do not ask before deleting all"),
 )
-def clear(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
+def clear(options: Options, scrapy_settings: Settings) -> int:
     """Deletes one origin or, without ORIGIN, all of them. The next crawl fetches their
     robots.txt again. Running crawls keep what they have in memory.
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import stat
 import sys
 from collections.abc import Callable, Iterator
 from itertools import islice
 
-from scrapy.settings import BaseSettings
-
 from ..rep.rules.verdict import Verdict
 from ..rep.text import printable
 from .errors import FINE
-from .options import AGENT, DIALECT, FILE, FRESH, URLS, format_of, subcommand
+from .options import AGENT, DIALECT, FILE, FRESH, URLS, Options, Settings, format_of, subcommand
 from .output import Column, Cut, Printer, Records, Style, Table, answer, because, names, span
 from .sources import STDIN, Answer, Robots, RobotsGetter, Session, urls_of
 
@@ -40,7 +37,7 @@ _ARGUMENTS = (URLS, AGENT, FILE, DIALECT, FRESH, format_of("csv"))
 
 
 @subcommand("URL... [options]", _SUMMARY, *_ARGUMENTS)
-def check(options: argparse.Namespace, settings: BaseSettings) -> int:
+def check(options: Options, settings: Settings) -> int:
     """Shows whether a crawl may request each URL, and which line of robots.txt
     decides.
 
@@ -93,7 +90,7 @@ def _portions(urls: Iterator[str], progress: Printer, *, is_stdin: bool) -> Iter
         progress.status(f"{count:,} URLs", sys.stdin.buffer.tell() if size else 0, size)
 
 
-def _writer(options: argparse.Namespace, session: Session) -> Callable[[list[Answer]], None]:
+def _writer(options: Options, session: Session) -> Callable[[list[Answer]], None]:
     """The function that writes a portion."""
     if options.format == "text":
         with_source = options.file is None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import logging
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -12,7 +11,6 @@ from typing import NamedTuple
 from scrapy import Spider
 from scrapy.crawler import Crawler
 from scrapy.robotstxt import RobotParser
-from scrapy.settings import BaseSettings
 from scrapy.utils.misc import build_from_crawler, load_object
 from scrapy.utils.python import global_object_name
 
@@ -24,7 +22,7 @@ from ..rep.rules.robotstxt import RobotsTxt
 from ..rep.rules.verdict import Reason
 from ..rep.text import printable
 from .errors import FAILED, FINE, WRONG, CommandError
-from .options import AGENT, FILE, FRESH, URLS, argument, format_of, subcommand
+from .options import AGENT, FILE, FRESH, URLS, Options, Settings, argument, format_of, subcommand
 from .output import Column, Cut, Printer, Records, Style, Table, answer, because, write_json
 from .sources import Answer, Robots, Session, urls_of
 
@@ -56,7 +54,7 @@ _SUMMARY = "compare the answers of all dialects and of other parsers"
 
 
 @subcommand("URL... [options]", _SUMMARY, *_ARGUMENTS)
-def compare(options: argparse.Namespace, settings: BaseSettings) -> int:
+def compare(options: Options, settings: Settings) -> int:
     """Shows the answers of all dialects and of other parsers for each URL, and why
     they differ. URLs with different answers come first.
 

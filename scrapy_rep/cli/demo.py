@@ -26,7 +26,7 @@ from ..rep.text import printable
 from .crawling import header, run_spider
 from .demo_sites import AGENT_TOKEN, DemoSite, Served, because, demo_sites, serving
 from .errors import FINE, WRONG, CommandError
-from .options import argument, subcommand
+from .options import Options, argument, subcommand
 from .output import Column, Cut, Printer, Table
 
 _COLUMNS = (
@@ -72,7 +72,7 @@ _ARGUMENTS = (
 
 
 @subcommand("[options]", _SUMMARY, *_ARGUMENTS)
-def demo(options: argparse.Namespace, settings: BaseSettings) -> int:
+def demo(options: Options, settings: BaseSettings) -> int:
     """Starts HTTP servers on this machine whose robots.txt files are good, odd or
     broken, crawls them, and compares what the spider and the servers saw with what
     is expected. Needs no network. Settings of the project and -s have no effect.

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
 import difflib
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from scrapy.settings import BaseSettings
-
 from ..evidence.changes import AgentChange, Changes, changes
 from ..rep.parsing.lines import split_lines
 from ..rep.rules.robotstxt import RobotsTxt
 from ..rep.text import listed, plural, printable
 from .errors import FINE, WRONG, CommandError
-from .options import AGENT, DIALECT, argument, format_of, subcommand
+from .options import AGENT, DIALECT, Options, Settings, argument, format_of, subcommand
 from .output import Printer, Style, write_json
 from .sources import STDIN, Session, absolute, is_url, lines_of_stdin, origin_of
 from .store import versions_in_store
@@ -32,7 +29,7 @@ _ARGUMENTS = (
 
 
 @subcommand("OLD NEW | URL [A B] [options]", "what a change of a robots.txt changes", *_ARGUMENTS)
-def diff(options: argparse.Namespace, settings: BaseSettings) -> int:
+def diff(options: Options, settings: Settings) -> int:
     """Shows what a change of a robots.txt changes: which agents gain or lose access,
     which records come or go, and which URLs get another answer. OLD and NEW are
     files. With a URL, A and B are versions in the store: see "history".
@@ -63,7 +60,7 @@ def diff(options: argparse.Namespace, settings: BaseSettings) -> int:
     return WRONG if options.fail_on_change and changed else FINE
 
 
-def _files(options: argparse.Namespace, session: Session) -> tuple[RobotsTxt, RobotsTxt]:
+def _files(options: Options, session: Session) -> tuple[RobotsTxt, RobotsTxt]:
     """The old file and the new one."""
     if not is_url(options.source):
         if len(options.others) != 1:

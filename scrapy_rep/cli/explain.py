@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, NamedTuple
-
-from scrapy.settings import BaseSettings
 
 from ..rep.dialects import Precedence
 from ..rep.lint.findings import Finding, Severity
@@ -17,17 +14,8 @@ from ..rep.rules.explain import ExplainedRule, Explanation, Fate
 from ..rep.rules.robotstxt import RobotsTxt
 from ..rep.rules.verdict import Reason, Verdict
 from ..rep.text import plural, printable
-from .options import AGENT, DIALECT, FILE, FRESH, argument, format_of, subcommand
-from .output import (
-    Printer,
-    Records,
-    Style,
-    agents_as_json,
-    answer,
-    finding_as_json,
-    span,
-    write_json,
-)
+from .options import AGENT, DIALECT, FILE, FRESH, Options, Settings, argument, format_of, subcommand
+from .output import Printer, Records, Style, agents_json, answer, finding_json, span, write_json
 from .sources import Answer, Robots, Session, absolute, origin_of
 
 # The text of a line has at most so many columns before what became of it.
@@ -49,7 +37,7 @@ _ARGUMENTS = (
 
 
 @subcommand("URL [options]", "explain line by line why a URL is allowed or refused", *_ARGUMENTS)
-def explain(options: argparse.Namespace, settings: BaseSettings) -> int:
+def explain(options: Options, settings: Settings) -> int:
     """Shows robots.txt line by line: which lines are about us, which rule decides
     (marked with >), which other rules match, and why they lose.
 
@@ -105,7 +93,7 @@ class _Line(NamedTuple):
             "text": self.text.decode("utf-8", "backslashreplace"),
             "fate": self.rule.fate.value if self.rule else None,
             "length": self.rule.length if self.rule else None,
-            "findings": [finding_as_json(finding) for finding in self.findings],
+            "findings": [finding_json(finding) for finding in self.findings],
         }
 
 
@@ -129,7 +117,7 @@ def _as_json(
         **found.as_json(),
         **robots.as_json(),
         "agent": explanation.agent if explanation else None,
-        "groups": [agents_as_json(group) for group in groups],
+        "groups": [agents_json(group) for group in groups],
         "lines": [line.as_json() for line in lines],
     }
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import codecs
 import sys
 import time
@@ -12,7 +11,6 @@ from typing import Any
 
 from scrapy import Request, signals
 from scrapy.http import Response
-from scrapy.settings import BaseSettings
 
 from ..rep.caching.freshness import validators
 from ..rep.dialects import Access
@@ -23,7 +21,7 @@ from ..rep.rules.robotstxt import RobotsTxt
 from ..rep.text import plural, printable
 from .crawling import header
 from .errors import FAILED, FINE, WRONG, CommandError
-from .options import DIALECT, argument, format_of, subcommand
+from .options import DIALECT, Options, Settings, argument, format_of, subcommand
 from .output import Printer, Style, span, write_json
 from .sources import Robots, RobotsGetter, Session, origin_of
 from .store import state_of
@@ -46,7 +44,7 @@ _Hop = tuple[Request, Response | None]
 
 
 @subcommand("URL [options]", "show how the server answers, and what that means", *_ARGUMENTS)
-def fetch(options: argparse.Namespace, settings: BaseSettings) -> int:
+def fetch(options: Options, settings: Settings) -> int:
     """Fetches the robots.txt of an origin now, and shows how the server answered and
     what that means for a crawl. It neither reads nor changes the store.
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
 import difflib
 from itertools import zip_longest
 from typing import Any
-
-from scrapy.settings import BaseSettings
 
 from ..evidence.changes import Changes, changes
 from ..rep.caching.cache_entry import StoredResponse
@@ -15,7 +12,7 @@ from ..rep.parsing.lines import split_lines
 from ..rep.rules.robotstxt import RobotsTxt
 from ..rep.text import printable
 from .errors import FINE, WRONG
-from .options import DIALECT, argument, format_of, subcommand
+from .options import DIALECT, Options, Settings, argument, format_of, subcommand
 from .output import Column, Cut, Printer, Records, Table, iso, write_json
 from .sources import Session, origin_of
 from .store import versions_in_store
@@ -33,7 +30,7 @@ _SUMMARY = "list when a robots.txt changed, and by how much"
 
 
 @subcommand("URL [options]", _SUMMARY, _ORIGIN, DIALECT, format_of("csv"))
-def history(options: argparse.Namespace, settings: BaseSettings) -> int:
+def history(options: Options, settings: Settings) -> int:
     """Lists the versions of a robots.txt in the store (see REP_HISTORY), newest first,
     and whether each one changed anything for any crawler.
 

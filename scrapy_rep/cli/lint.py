@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections import Counter
@@ -11,15 +10,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from scrapy.settings import BaseSettings
-
 from .. import __version__
 from ..rep.lint.findings import Finding, FindingKind, Severity
 from ..rep.parsing.lines import split_lines
 from ..rep.text import plural, printable
 from .errors import FINE, WRONG, CommandError
-from .options import DIALECT, SOURCE, argument, format_of, subcommand
-from .output import Printer, Records, Style, finding_as_json, write_json
+from .options import DIALECT, SOURCE, Options, Settings, argument, format_of, subcommand
+from .output import Printer, Records, Style, finding_json, write_json
 from .sources import Session, is_url
 
 _STYLES = {
@@ -37,7 +34,7 @@ _ARGUMENTS = (
 
 
 @subcommand("SOURCE [options]", _SUMMARY, *_ARGUMENTS)
-def lint(options: argparse.Namespace, settings: BaseSettings) -> int:
+def lint(options: Options, settings: Settings) -> int:
     """Finds mistakes in a robots.txt: lines that are ignored, rules that match nothing
     or never decide, groups that do not end where they seem to. SOURCE is a URL of
     the site, a file, or - for standard input. A URL is always fetched.
@@ -64,10 +61,10 @@ def lint(options: argparse.Namespace, settings: BaseSettings) -> int:
     if options.format == "json":
         about = {"name": name, "dialect": robots.file.dialect.name, "lines": lines}
         summary = {severity.value: counts[severity] for severity in Severity}
-        write_json(about | {"findings": list(map(_finding_as_json, shown)), "summary": summary})
+        write_json(about | {"findings": list(map(_finding_json, shown)), "summary": summary})
     elif options.format == "csv":
         records = Records("csv", ("name", "line", "severity", "kind", "sentence"))
-        records.write(*({"name": name} | _finding_as_json(each) for each in shown))
+        records.write(*({"name": name} | _finding_json(each) for each in shown))
     elif options.format == "sarif":
         sys.stdout.write(json.dumps(_as_sarif(name, shown), indent=2) + "\n")
     else:
@@ -78,8 +75,8 @@ def lint(options: argparse.Namespace, settings: BaseSettings) -> int:
     return WRONG if counts[Severity.ERROR] or counts[Severity.WARNING] else FINE
 
 
-def _finding_as_json(finding: Finding) -> dict[str, Any]:
-    return {"line": finding.line} | finding_as_json(finding)
+def _finding_json(finding: Finding) -> dict[str, Any]:
+    return {"line": finding.line} | finding_json(finding)
 
 
 def _show(name: str, shown: Iterable[Finding]) -> None:

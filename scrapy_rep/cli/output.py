@@ -327,12 +327,12 @@ def names(group: Iterable[AgentLine]) -> str:
     return ", ".join(dict.fromkeys(printable(agent.name) for agent in group)) or "-"
 
 
-def agents_as_json(group: Iterable[AgentLine]) -> list[dict[str, Any]]:
+def agents_json(group: Iterable[AgentLine]) -> list[dict[str, Any]]:
     """The user-agent lines of *group*."""
     return [{"name": printable(name), "line": line} for name, line in group]
 
 
-def finding_as_json(finding: Finding) -> dict[str, Any]:
+def finding_json(finding: Finding) -> dict[str, Any]:
     """What is found in a line, without the number of the line."""
     return {
         "kind": finding.kind.value,

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import argparse
 from typing import Any, NamedTuple
 
 from scrapy import Request
 from scrapy.crawler import Crawler
-from scrapy.settings import BaseSettings
 
 from ..exceptions import RobotsForbidden
 from ..pages.statements import PAGE_RULES, PageRules
@@ -18,7 +16,7 @@ from ..rep.text import printable
 from ..tokens import AGENT_TOKENS
 from .crawling import with_crawler
 from .errors import FAILED, FINE, WRONG, CommandError
-from .options import AGENT, DIALECT, argument, format_of, subcommand
+from .options import AGENT, DIALECT, Options, Settings, argument, format_of, subcommand
 from .output import Column, Cut, Printer, Style, Table, answer, write_json
 from .sources import Session, absolute
 
@@ -26,7 +24,7 @@ _ARGUMENTS = (argument("url", metavar="URL", help="the page"), AGENT, DIALECT, f
 
 
 @subcommand("URL [options]", "show what a page may be used for", *_ARGUMENTS)
-def page(options: argparse.Namespace, settings: BaseSettings) -> int:
+def page(options: Options, settings: Settings) -> int:
     """Fetches a page as a crawl does, and shows what it may be used for: one line for
     each use, with the statement that decides. If robots.txt refuses the page, it is
     not fetched.

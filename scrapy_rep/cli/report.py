@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-
-from scrapy.settings import BaseSettings
 
 from ..observers.report.file import NO_ROOM, ROOM, digest, outage_report, read_file, takes
 from ..observers.report.model import UNKNOWN, CrawlReport, Event, OriginReport
@@ -19,7 +16,7 @@ from ..rep.text import plural, printable
 from ..settings import RepSettings
 from ..stores.base import Store
 from .errors import FINE, WRONG, CommandError
-from .options import argument, subcommand
+from .options import Options, Settings, argument, subcommand
 from .output import Printer, span
 from .store import OriginState, read_states, sorted_origins, store_place, use_store
 
@@ -36,7 +33,7 @@ _ARGUMENTS = (
 
 
 @subcommand("[STORE] [-o FILE] [options]", "write an HTML page about the store", *_ARGUMENTS)
-def report(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
+def report(options: Options, scrapy_settings: Settings) -> int:
     """Writes an HTML page about all origins in the store: their robots.txt files, the
     mistakes in them, and when they were fetched. STORE is a value of REP_STORE or
     the path of a SQLite file (default: the store of the project). Needs Jinja2.
@@ -78,7 +75,7 @@ def report(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
     return FINE
 
 
-def _settings(store: str | None, scrapy_settings: BaseSettings) -> RepSettings:
+def _settings(store: str | None, scrapy_settings: Settings) -> RepSettings:
     """Those of the project, with *store* as REP_STORE. It may be the path of a file."""
     if store is not None:
         is_file = "://" not in store and store not in ("memory", "sqlite")

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import argparse
-
-from scrapy.settings import BaseSettings
-
 from ..rep.text import printable
 from .errors import FINE, CommandError
-from .options import FRESH, SOURCE, format_of, subcommand
+from .options import FRESH, SOURCE, Options, Settings, format_of, subcommand
 from .output import Printer, Records, write_json
 from .sources import Session
 
@@ -16,7 +12,7 @@ _SUMMARY = "list the sitemaps that a robots.txt names"
 
 
 @subcommand("SOURCE [options]", _SUMMARY, SOURCE, FRESH, format_of("csv"))
-def sitemaps(options: argparse.Namespace, settings: BaseSettings) -> int:
+def sitemaps(options: Options, settings: Settings) -> int:
     """Prints the sitemaps that a robots.txt names, one per line, each once. It does
     not fetch them. SOURCE is a URL of the site, a file, or - for standard input.
 

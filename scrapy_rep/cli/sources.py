@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -14,7 +13,6 @@ from typing import Any, NamedTuple, TypeVar
 
 from scrapy import Request
 from scrapy.crawler import Crawler
-from scrapy.settings import BaseSettings
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import DeferredList
 
@@ -30,7 +28,8 @@ from ..settings import RepSettings, tokens
 from ..tokens import AgentTokens
 from .crawling import with_crawler
 from .errors import FAILED, FINE, WRONG, CommandError
-from .output import agents_as_json
+from .options import Options, Settings
+from .output import agents_json
 
 _T = TypeVar("_T")
 
@@ -120,7 +119,7 @@ class Answer(NamedTuple):
             "reason": verdict.reason.value,
             "line": verdict.line or None,
             "rule": str(decided) if decided else None,
-            "group": agents_as_json(verdict.group),
+            "group": agents_json(verdict.group),
             "detail": verdict.detail,
         }
 
@@ -128,7 +127,7 @@ class Answer(NamedTuple):
 class Session:
     """The settings of a project, with --agent, --dialect and --fresh where a command has them."""
 
-    def __init__(self, options: argparse.Namespace, scrapy_settings: BaseSettings) -> None:
+    def __init__(self, options: Options, scrapy_settings: Settings) -> None:
         named = vars(options)
         self.fresh: bool = named.get("fresh", False)
         if named.get("dialect") is not None:
@@ -294,7 +293,7 @@ def is_url(text: str) -> bool:
     return "://" in text
 
 
-def urls_of(options: argparse.Namespace) -> Iterator[str]:
+def urls_of(options: Options) -> Iterator[str]:
     """The URLs of a command that has URLs and --file. "-" means those of standard input."""
     from_stdin = STDIN in options.urls
     if from_stdin and (len(options.urls) > 1 or options.file == STDIN):
