@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 
-from scrapy.settings import BaseSettings
-
-from scrapy_rep.cli.errors import FINE, WRONG, CommandError
-from scrapy_rep.cli.options import Subcommand, argument, format_of, subcommand
-from scrapy_rep.cli.output import Printer, write_json
-from scrapy_rep.rep.text import plural
+from ..rep.text import plural
+from .errors import FINE, WRONG, CommandError
+from .options import Options, Settings, Subcommand, argument, format_of, subcommand
+from .output import Printer, write_json
 
 _ARGUMENTS = (
     argument("log", metavar="LOG", help="the audit log"),
@@ -28,7 +25,7 @@ _SUMMARY = "check an audit log against its archive, offline"
 
 
 @subcommand("LOG [ARCHIVE] [options]", _SUMMARY, *_ARGUMENTS)
-def verify(options: argparse.Namespace, settings: BaseSettings) -> int:
+def verify(options: Options, settings: Settings) -> int:
     """Checks an audit log (REP_AUDIT) against the archive of the same crawl
     (REP_ARCHIVE), offline: the digests of all lines, and each fetch and decision
     again. Without ARCHIVE, only the digests are checked.
@@ -41,7 +38,7 @@ def verify(options: argparse.Namespace, settings: BaseSettings) -> int:
       scrapy robots audit verify audit/books.jsonl --unfinished
     """
     try:
-        from scrapy_rep.evidence.verify import Problem, Verifier
+        from ..evidence.verify import Problem, Verifier
     except ImportError as error:
         message = f"this needs warcio ({error}): pip install warcio"
         raise CommandError(message) from None

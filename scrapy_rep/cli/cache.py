@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import difflib
 import sys
 import time
@@ -11,41 +10,22 @@ from typing import Any
 
 from scrapy import Request
 from scrapy.crawler import Crawler
-from scrapy.settings import BaseSettings
 
-from scrapy_rep.cli.crawling import with_crawler
-from scrapy_rep.cli.errors import FAILED, FINE, WRONG, CommandError
-from scrapy_rep.cli.options import Subcommand, argument, format_of, subcommand
-from scrapy_rep.cli.output import (
-    Column,
-    Cut,
-    Printer,
-    Records,
-    Style,
-    Table,
-    iso,
-    span,
-    write_json,
-)
-from scrapy_rep.cli.sources import origin_of
-from scrapy_rep.cli.store import (
-    DUE,
-    OriginState,
-    read_states,
-    sorted_origins,
-    state_of,
-    store_place,
-    use_store,
-)
-from scrapy_rep.policies.cache import PolicyCache, steady
-from scrapy_rep.rep.caching.access import FetchResult
-from scrapy_rep.rep.caching.cache_entry import CacheEntry, StoredResponse
-from scrapy_rep.rep.caching.freshness import Freshness
-from scrapy_rep.rep.parsing.urls import Origin
-from scrapy_rep.rep.text import plural, printable
-from scrapy_rep.settings import RepSettings
-from scrapy_rep.stores.base import Store, time_of
-from scrapy_rep.stores.open import open_store
+from ..policies.cache import PolicyCache, steady
+from ..rep.caching.access import FetchResult
+from ..rep.caching.cache_entry import CacheEntry, StoredResponse
+from ..rep.caching.freshness import Freshness
+from ..rep.parsing.urls import Origin
+from ..rep.text import plural, printable
+from ..settings import RepSettings
+from ..stores.base import Store, time_of
+from ..stores.open import open_store
+from .crawling import with_crawler
+from .errors import FAILED, FINE, WRONG, CommandError
+from .options import Options, Settings, Subcommand, argument, format_of, subcommand
+from .output import Column, Cut, Printer, Records, Style, Table, iso, span, write_json
+from .sources import origin_of
+from .store import DUE, OriginState, read_states, sorted_origins, state_of, store_place, use_store
 
 _STYLES = {
     Freshness.FRESH.value: Style.GOOD,
@@ -56,7 +36,7 @@ _STYLES = {
     Freshness.GIVEN_UP.value: Style.BAD,
 }
 _COLUMNS = (
-    Column("origin"),
+    Column("origin", cut=Cut.MIDDLE),
     Column("freshness", styled=True),
     Column("access", width=11),
     Column("status", right=True),
@@ -68,17 +48,21 @@ _COLUMNS = (
 _PORTION = 1000
 # The width of the labels of "show".
 _LABEL = 15
-
-
+# Files with more lines are not compared line by line, because that takes long.
+_MOST_COMPARED = 2000
+_HEADLINES = {
+    "new": "cached now",
+    "confirmed": "confirmed by the server, not changed",
+    "same": "fetched again, not changed",
+    "changed": "fetched again, and changed",
+    "unreachable": "unreachable",
+}
 _HELP = "a URL of the site, or its host"
 _ORIGIN = argument("origin", metavar="ORIGIN", help=_HELP)
 
 
-# -- path, list and show -------------------------------------------------------------
-
-
 @subcommand("[options]", "print where the store is", format_of())
-def path(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
+def path(options: Options, scrapy_settings: Settings) -> int:
     """Prints the file or the URL of the store, whether or not it exists yet.
 
     Exit codes: 0 done, 2 error
@@ -96,7 +80,7 @@ def path(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
 
 
 @subcommand("[options]", "list cached origins", format_of("csv"))
-def list_(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
+def list_(options: Options, scrapy_settings: Settings) -> int:
     """Lists cached origins by host, and what they mean for a crawl that begins now.
 
     Exit codes: 0 done, 2 error
@@ -115,8 +99,7 @@ def list_(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
         now = time.time()
         origins = await sorted_origins(store)
         widest = max((len(str(origin)) for origin in origins), default=0)
-        origin = Column("origin", cut=Cut.MIDDLE, width=widest)
-        table = Table(Printer(), (origin, *_COLUMNS[1:]))
+        table = Table(Printer(), (_COLUMNS[0]._replace(width=widest), *_COLUMNS[1:]))
         for start in range(0, len(origins), _PORTION):
             portion = origins[start : start + _PORTION]
             states = [state async for state in read_states(store, portion, settings, now)]
@@ -124,8 +107,7 @@ def list_(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
                 rows = [list(_texts(state).values()) for state in states]
                 table.write(rows, [_STYLES[state.freshness] for state in states])
             else:
-                for state in states:
-                    records.write(_summary(state))
+                records.write(*map(_summary, states))
         return len(origins)
 
     if not use_store(settings, write_all) and records is None:
@@ -153,7 +135,7 @@ def _texts(state: OriginState) -> dict[str, str]:
 
 
 @subcommand("ORIGIN [options]", "show the cache entry of one origin", _ORIGIN, format_of())
-def show(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
+def show(options: Options, scrapy_settings: Settings) -> int:
     """Shows the cache entry of one origin: its robots.txt, how it was answered, when,
     and for how long a crawl uses it.
 
@@ -266,22 +248,8 @@ def show_file(state: OriginState, printer: Printer) -> None:
         printer.line("The rest of the file is not read (REP_MAX_SIZE).")
 
 
-# -- refresh -------------------------------------------------------------------------
-
-_HEADLINES = {
-    "new": "cached now",
-    "confirmed": "confirmed by the server, not changed",
-    "same": "fetched again, not changed",
-    "changed": "fetched again, and changed",
-    "unreachable": "unreachable",
-}
-_COMPARED = ("freshness", "access", "answer", "url", "bytes", "left")
-# Files with more lines are not compared line by line, because that takes long.
-_MOST_COMPARED = 2000
-
-
 @subcommand("ORIGIN [options]", "fetch the robots.txt of one origin now", _ORIGIN, format_of())
-def refresh(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
+def refresh(options: Options, scrapy_settings: Settings) -> int:
     """Fetches the robots.txt of one origin now, stores it, and shows what has changed.
 
     Exit codes: 0 done, 2 error or robots.txt unreachable
@@ -345,9 +313,9 @@ def _show_change(
     before: OriginState | None, now: OriginState, outcome: str, printer: Printer
 ) -> None:
     printer.line(f"{printable(str(now.entry.origin))}: {_HEADLINES[outcome]}")
-    old = _compared(before) if before else {}
-    for label, text in _compared(now).items():
-        was = old.get(label, "-")
+    old, new = _compared(before) if before else {}, _compared(now)
+    for label in ("freshness", "access", "answer", "url", "bytes", "left"):
+        was, text = old.get(label, "-"), new[label]
         printer.line(f"  {label:<9} {text}" if was == text else f"  {label:<9} {was} -> {text}")
     printer.line(f"  for a crawl: {now.meaning}")
     show_difference(before.lines() if before else [], now.lines(), printer)
@@ -355,8 +323,7 @@ def _show_change(
 
 def _compared(state: OriginState) -> dict[str, str]:
     last = state.entry.last
-    texts = _texts(state) | {"answer": printable(last.detail) or "-", "url": printable(last.url)}
-    return {label: texts[label] for label in _COMPARED}
+    return _texts(state) | {"answer": printable(last.detail) or "-", "url": printable(last.url)}
 
 
 def show_difference(before: list[str], now: list[str], printer: Printer) -> None:
@@ -372,9 +339,6 @@ def show_difference(before: list[str], now: list[str], printer: Printer) -> None
         printer.line(printer.styled(line, styles.get(line[:1])))
 
 
-# -- clear ---------------------------------------------------------------------------
-
-
 @subcommand(
     "[ORIGIN] [options]",
     "delete one origin, or all",
@@ -382,7 +346,7 @@ def show_difference(before: list[str], now: list[str], printer: Printer) -> None
     format_of(),
     argument("--yes", action="store_true", help="do not ask before deleting all"),
 )
-def clear(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
+def clear(options: Options, scrapy_settings: Settings) -> int:
     """Deletes one origin or, without ORIGIN, all of them. The next crawl fetches their
     robots.txt again. Running crawls keep what they have in memory.
 

@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import stat
 import sys
 from collections.abc import Callable, Iterator
 from itertools import islice
 
-from scrapy.settings import BaseSettings
-
-from scrapy_rep.cli.errors import FINE
-from scrapy_rep.cli.options import AGENT, DIALECT, FILE, FRESH, URLS, format_of, subcommand
-from scrapy_rep.cli.output import (
-    Column,
-    Cut,
-    Printer,
-    Records,
-    Style,
-    Table,
-    answer,
-    because,
-    names,
-    span,
-    verdict_as_json,
-)
-from scrapy_rep.cli.sources import STDIN, Answer, Robots, RobotsGetter, Session, urls_of
-from scrapy_rep.rep.rules.verdict import Verdict
-from scrapy_rep.rep.text import printable
+from ..rep.rules.verdict import Verdict
+from ..rep.text import printable
+from .errors import FINE
+from .options import AGENT, DIALECT, FILE, FRESH, URLS, Options, Settings, format_of, subcommand
+from .output import Column, Cut, Printer, Records, Style, Table, answer, because, names, span
+from .sources import STDIN, Answer, Robots, RobotsGetter, Session, urls_of
 
 # So many URLs are in memory at a time.
 _PORTION = 10_000
@@ -52,7 +37,7 @@ _ARGUMENTS = (URLS, AGENT, FILE, DIALECT, FRESH, format_of("csv"))
 
 
 @subcommand("URL... [options]", _SUMMARY, *_ARGUMENTS)
-def check(options: argparse.Namespace, settings: BaseSettings) -> int:
+def check(options: Options, settings: Settings) -> int:
     """Shows whether a crawl may request each URL, and which line of robots.txt
     decides.
 
@@ -63,7 +48,7 @@ def check(options: argparse.Namespace, settings: BaseSettings) -> int:
       scrapy robots check --agent ExampleBot --file robots.txt /private/page
       cut -f2 pages.tsv | scrapy robots check --format csv - > answers.csv
     """
-    session = Session.of(options, settings)
+    session = Session(options, settings)
     progress = Printer(sys.stderr)
     portions = _portions(urls_of(options), progress, is_stdin=options.urls == [STDIN])
     write = _writer(options, session)
@@ -88,7 +73,7 @@ def check(options: argparse.Namespace, settings: BaseSettings) -> int:
     else:
         robots = session.read_file(options.file)
         for portion in portions:
-            finish([robots.answer(url, session.agents) for url in portion])
+            finish(list(map(robots.answer, portion)))
     progress.clear()
     return exit_code
 
@@ -105,7 +90,7 @@ def _portions(urls: Iterator[str], progress: Printer, *, is_stdin: bool) -> Iter
         progress.status(f"{count:,} URLs", sys.stdin.buffer.tell() if size else 0, size)
 
 
-def _writer(options: argparse.Namespace, session: Session) -> Callable[[list[Answer]], None]:
+def _writer(options: Options, session: Session) -> Callable[[list[Answer]], None]:
     """The function that writes a portion."""
     if options.format == "text":
         with_source = options.file is None
@@ -118,11 +103,11 @@ def _writer(options: argparse.Namespace, session: Session) -> Callable[[list[Ans
     records = Records(options.format, _FIELDS)
     agents = {"agents": list(session.agents)}
 
-    def as_json(url: str, robots: Robots | None, verdict: Verdict) -> dict[str, object]:
-        source = robots.as_json() if robots else {}
-        return {"url": url} | verdict_as_json(verdict) | agents | source
+    def as_json(found: Answer) -> dict[str, object]:
+        source = found.robots.as_json() if found.robots else {}
+        return {"url": found.url} | found.as_json() | agents | source
 
-    return lambda answers: records.write(*(as_json(*each) for each in answers))
+    return lambda answers: records.write(*map(as_json, answers))
 
 
 def _cells(url: str, robots: Robots | None, verdict: Verdict, with_source: bool) -> list[str]:

@@ -17,7 +17,7 @@ from scrapy import __version__ as scrapy_version
 from scrapy.commands import ScrapyCommand, ScrapyHelpFormatter
 
 if TYPE_CHECKING:
-    from scrapy_rep.cli.options import Subcommand
+    from .options import Subcommand
 
 # Each is a constant of its name, in a module of its name.
 _SUBCOMMANDS = (
@@ -101,7 +101,7 @@ class RobotsCommand(ScrapyCommand):
 
     def run(self, args: list[str], opts: argparse.Namespace) -> None:
         """Run the subcommand that *opts* names."""
-        from scrapy_rep.cli.errors import exit_code_of
+        from .errors import exit_code_of
 
         parser: argparse.ArgumentParser = opts.parser
         if args:

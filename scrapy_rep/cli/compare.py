@@ -2,40 +2,29 @@
 
 from __future__ import annotations
 
-import argparse
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, partial
 from typing import NamedTuple
 
 from scrapy import Spider
 from scrapy.crawler import Crawler
 from scrapy.robotstxt import RobotParser
-from scrapy.settings import BaseSettings
 from scrapy.utils.misc import build_from_crawler, load_object
 from scrapy.utils.python import global_object_name
 
-from scrapy_rep.cli.errors import FAILED, FINE, WRONG, CommandError
-from scrapy_rep.cli.options import AGENT, FILE, FRESH, URLS, argument, format_of, subcommand
-from scrapy_rep.cli.output import (
-    Column,
-    Cut,
-    Printer,
-    Records,
-    Style,
-    Table,
-    answer,
-    because,
-    write_json,
-)
-from scrapy_rep.cli.sources import Answer, Robots, Session, urls_of
-from scrapy_rep.parsers.external import too_costly
-from scrapy_rep.rep.caching.access import access_result
-from scrapy_rep.rep.dialects import DIALECTS, RFC9309, Access
-from scrapy_rep.rep.rules.differences import Differences
-from scrapy_rep.rep.rules.verdict import Reason
-from scrapy_rep.rep.text import printable
+from ..parsers.external import too_costly
+from ..rep.caching.access import access_result
+from ..rep.dialects import DIALECTS, RFC9309, Access
+from ..rep.rules.differences import Differences
+from ..rep.rules.robotstxt import RobotsTxt
+from ..rep.rules.verdict import Reason
+from ..rep.text import printable
+from .errors import FAILED, FINE, WRONG, CommandError
+from .options import AGENT, FILE, FRESH, URLS, Options, Settings, argument, format_of, subcommand
+from .output import Column, Cut, Printer, Records, Style, Table, answer, because, write_json
+from .sources import Answer, Robots, Session, urls_of
 
 #: By short name: the parsers of Scrapy, and the distributions that they use.
 PARSERS = {
@@ -65,7 +54,7 @@ _SUMMARY = "compare the answers of all dialects and of other parsers"
 
 
 @subcommand("URL... [options]", _SUMMARY, *_ARGUMENTS)
-def compare(options: argparse.Namespace, settings: BaseSettings) -> int:
+def compare(options: Options, settings: Settings) -> int:
     """Shows the answers of all dialects and of other parsers for each URL, and why
     they differ. URLs with different answers come first.
 
@@ -76,12 +65,12 @@ def compare(options: argparse.Namespace, settings: BaseSettings) -> int:
       scrapy robots compare --file robots.txt --agent ExampleBot /page /other
       scrapy robots compare --with protego,project.parsers.OurParser - < urls.txt
     """
-    session = Session.of(options, settings)
+    session = Session(options, settings)
     urls = list(urls_of(options))
     with _silence():
         parsers = _parsers(options.parsers)
         found = session.answers(urls, options.file)
-        rows = sorted(_rows(found, session, parsers), key=lambda row: row.agree)
+        rows = sorted(_rows(found, parsers), key=lambda row: row.agree)
     if options.format == "json":
         write_json({"agents": list(session.agents), "urls": [row.as_json() for row in rows]})
     elif options.format == "csv":
@@ -134,15 +123,13 @@ def find_parser(name: str) -> type[RobotParser]:
     return parser
 
 
+# Parsers need one to be created.
+_crawler = cache(partial(Crawler, Spider))
+
+
 def read(parser: type[RobotParser], body: bytes) -> RobotParser:
     """*body*, read by *parser*. Raises whatever the parser raises."""
     return build_from_crawler(parser, _crawler(), body)
-
-
-@cache
-def _crawler() -> Crawler:
-    # Parsers need one to be created.
-    return Crawler(Spider)
 
 
 def short_name(parser: type[RobotParser]) -> str:
@@ -170,7 +157,6 @@ class _Said(NamedTuple):
         return f"{answer(self.allowed)} {self.line or ''}".rstrip()
 
     def as_json(self) -> dict[str, object]:
-        """All of it."""
         why = self.why or None
         return {
             "allowed": self.allowed,
@@ -199,7 +185,6 @@ class _Row(NamedTuple):
         return len({said.allowed for said in self.said.values()} - {None}) < 2
 
     def as_json(self) -> dict[str, object]:
-        """All of it."""
         answers = {name: said.as_json() for name, said in self.said.items()}
         return {"url": self.url, "agree": self.agree, "answers": answers}
 
@@ -207,17 +192,13 @@ class _Row(NamedTuple):
 class _File:
     """One robots.txt, as all dialects and parsers read it."""
 
-    def __init__(
-        self, robots: Robots, session: Session, parsers: Sequence[type[RobotParser]]
-    ) -> None:
-        self._agents = session.agents
-        result, overrides = robots.result, session.settings.status_overrides
-        self._access = {
-            name: access_result(result, dialect, overrides) for name, dialect in DIALECTS.items()
-        }
-        self._dialects = {
-            name: session.parse(result, dialect) for name, dialect in DIALECTS.items()
-        }
+    def __init__(self, robots: Robots, parsers: Iterable[type[RobotParser]]) -> None:
+        session, result = robots.session, robots.result
+        self._agents, overrides = session.agents, session.settings.status_overrides
+        self._access, self._dialects = dict[str, Access](), dict[str, RobotsTxt]()
+        for name, dialect in DIALECTS.items():
+            self._access[name] = access_result(result, dialect, overrides)
+            self._dialects[name] = session.parse(result, dialect)
         # As far as a crawl reads it.
         body = session.parse(result).body
         self._parsers = {short_name(parser): self._read(parser, body) for parser in parsers}
@@ -275,9 +256,7 @@ def _raised(error: Exception) -> str:
     return printable(f"raised {type(error).__name__}: {error}")
 
 
-def _rows(
-    found: Iterable[Answer], session: Session, parsers: Sequence[type[RobotParser]]
-) -> Iterator[_Row]:
+def _rows(found: Iterable[Answer], parsers: Iterable[type[RobotParser]]) -> Iterator[_Row]:
     files: dict[str, _File] = {}
     for each in found:
         url, robots, verdict = each
@@ -286,14 +265,13 @@ def _rows(
             answers = {RFC9309.name: said}
         else:
             if robots.name not in files:
-                files[robots.name] = _File(robots, session, parsers)
+                files[robots.name] = _File(robots, parsers)
             answers = files[robots.name].ask(url)
         yield _Row(url, answers, failed=each.exit_code == FAILED)
 
 
 def _show(rows: list[_Row], names: list[str], printer: Printer, session: Session) -> None:
-    printer.line(f"product tokens: {session.agent_names}")
-    printer.line()
+    printer.line(f"product tokens: {session.agent_names}\n")
     cells = [[row.said[name].cell if name in row.said else "-" for name in names] for row in rows]
     widths = [max(map(len, column)) for column in zip(names, *cells, strict=True)]
     # A terminal may be too narrow for the columns.
@@ -302,14 +280,11 @@ def _show(rows: list[_Row], names: list[str], printer: Printer, session: Session
     else:
         columns = [Column(name, styled=name == RFC9309.name) for name in names]
         columns.append(Column("url", cut=Cut.MIDDLE, shared=True))
-        lines = [
-            [*each, printable(row.url, most=None)] for row, each in zip(rows, cells, strict=True)
-        ]
+        for row, answers in zip(rows, cells, strict=True):
+            answers.append(printable(row.url, most=None))
         styles = [_STYLES[row.said[RFC9309.name].allowed] for row in rows]
-        Table(printer, columns).write(lines, styles, [row.notes for row in rows])
-    differing = sum(not row.agree for row in rows)
-    printer.line()
-    printer.line(f"{differing:,} of {len(rows):,} differ")
+        Table(printer, columns).write(cells, styles, [row.notes for row in rows])
+    printer.line(f"\n{sum(not row.agree for row in rows):,} of {len(rows):,} differ")
 
 
 def _show_as_list(rows: list[_Row], printer: Printer) -> None:

@@ -7,16 +7,15 @@ import pkgutil
 import sys
 
 from scrapy import commands
-from scrapy.settings import BaseSettings
 
-from scrapy_rep.cli.errors import FINE, CommandError
-from scrapy_rep.cli.options import argument, subcommand
+from .errors import FINE, CommandError
+from .options import Options, Settings, argument, subcommand
 
 _SHELL = argument("shell", metavar="SHELL", choices=("bash", "zsh", "tcsh"), help="your shell")
 
 
 @subcommand("SHELL [options]", "print a script for shell completion", _SHELL)
-def completion(options: argparse.Namespace, settings: BaseSettings) -> int:
+def completion(options: Options, settings: Settings) -> int:
     """Prints a script that completes "scrapy robots", its subcommands and options, and
     the names of Scrapy's own commands. Needs shtab (pip install shtab).
 
@@ -31,7 +30,7 @@ def completion(options: argparse.Namespace, settings: BaseSettings) -> int:
         import shtab
     except ImportError as error:
         raise CommandError(f"completion needs shtab ({error}): pip install shtab") from None
-    from scrapy_rep.cli.command import RobotsCommand
+    from .command import RobotsCommand
 
     command = RobotsCommand()
     command.settings = settings  # type: ignore[assignment]

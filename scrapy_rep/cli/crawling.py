@@ -13,7 +13,7 @@ from scrapy.settings import BaseSettings, Settings
 from scrapy.utils.reactor import is_asyncio_reactor_installed, is_reactor_installed
 from twisted.python.failure import Failure
 
-from scrapy_rep.cli.errors import CommandError
+from .errors import CommandError
 
 _T = TypeVar("_T")
 

@@ -18,24 +18,20 @@ from scrapy.http import Response
 from scrapy.settings import BaseSettings, Settings
 from twisted.python.failure import Failure
 
-import scrapy_rep
-from scrapy_rep.cli.crawling import header, run_spider
-from scrapy_rep.cli.demo_sites import AGENT_TOKEN, DemoSite, Served, because, demo_sites, serving
-from scrapy_rep.cli.errors import FINE, WRONG, CommandError
-from scrapy_rep.cli.options import argument, subcommand
-from scrapy_rep.cli.output import Column, Cut, Printer, Table
-from scrapy_rep.exceptions import RobotsForbidden
-from scrapy_rep.rep.parsing.urls import ROBOTS_TXT
-from scrapy_rep.rep.rules.verdict import Reason, Verdict
-from scrapy_rep.rep.text import printable
+from .. import __version__
+from ..exceptions import RobotsForbidden
+from ..rep.parsing.urls import ROBOTS_TXT
+from ..rep.rules.verdict import Reason, Verdict
+from ..rep.text import printable
+from .crawling import header, run_spider
+from .demo_sites import AGENT_TOKEN, DemoSite, Served, because, demo_sites, serving
+from .errors import FINE, WRONG, CommandError
+from .options import Options, argument, subcommand
+from .output import Column, Cut, Printer, Table
 
 _COLUMNS = (
-    Column("site"),
-    Column("origin"),
-    Column("robots.txt"),
-    Column("meaning"),
-    Column("fetched", right=True),
-    Column("refused", right=True),
+    *map(Column, ("site", "origin", "robots.txt", "meaning")),
+    *(Column("fetched", right=True), Column("refused", right=True)),
     Column("decided one refusal", cut=Cut.END),
 )
 # Characters of a reason that is not a rule.
@@ -76,7 +72,7 @@ _ARGUMENTS = (
 
 
 @subcommand("[options]", _SUMMARY, *_ARGUMENTS)
-def demo(options: argparse.Namespace, settings: BaseSettings) -> int:
+def demo(options: Options, settings: BaseSettings) -> int:
     """Starts HTTP servers on this machine whose robots.txt files are good, odd or
     broken, crawls them, and compares what the spider and the servers saw with what
     is expected. Needs no network. Settings of the project and -s have no effect.
@@ -113,7 +109,7 @@ def run_demo(sites: Sequence[DemoSite], out: TextIO, settings: dict[str, Any] = 
     Scrapy from starting.
     """
     printer = Printer(out)
-    printer.line(f"scrapy-rep {scrapy_rep.__version__} on Scrapy {scrapy.__version__}")
+    printer.line(f"scrapy-rep {__version__} on Scrapy {scrapy.__version__}")
     count = f"{len(sites)} origins, {sum(len(site.pages) for site in sites)} pages"
     printer.line(f"{count} on this machine, to crawl as {AGENT_TOKEN}\n")
     crawled: dict[str, Any] = {"printer": printer, "responses": {}, "reasons": []}

@@ -14,10 +14,10 @@ from functools import partial
 
 from scrapy import Request
 
-from scrapy_rep.cli import output
-from scrapy_rep.cli.servers import Answer, Asked, LoopbackServers, Site, hang, http_response, stream
-from scrapy_rep.rep.parsing.urls import ROBOTS_TXT
-from scrapy_rep.rep.rules.verdict import Verdict
+from ..rep.parsing.urls import ROBOTS_TXT
+from ..rep.rules.verdict import Verdict
+from . import output
+from .servers import Answer, Asked, LoopbackServers, Site, hang, http_response, stream
 
 #: The product token that groups are chosen by. It comes from the User-Agent, as in any project.
 AGENT_TOKEN = "ExampleBot"
@@ -25,20 +25,21 @@ AGENT_TOKEN = "ExampleBot"
 
 @dataclass(frozen=True, slots=True)
 class DemoSite:
-    """One origin: its name in the output, its robots.txt, its pages."""
+    """One origin: its *name* in the output, its robots.txt, its pages.
+
+    *robots* is the answer to /robots.txt, a whole response or code; or the name of the site to
+    whose robots.txt it redirects; ``None`` for a port at which nothing listens. *pages* has, by
+    path and query, how the reason for the refusal must start, in the form of :func:`because`; ""
+    if the page must be fetched. *hops* are the responses of other paths on the way to the rules,
+    each requested once. *beside* names an earlier site whose host it shares, on another port.
+    Its robots.txt is fetched more than once where others redirect to it: *robots_requests* times.
+    """
 
     name: str
-    #: The answer to /robots.txt, a whole response or code; or the name of the site to whose
-    #: robots.txt it redirects; ``None`` for a port at which nothing listens.
     robots: bytes | Answer | str | None
-    #: By path and query: how the reason for the refusal must start, in the form of
-    #: :func:`because`; "" if the page must be fetched.
     pages: Mapping[str, str]
-    #: Responses of other paths on the way to the rules. Each is requested once.
     hops: Mapping[str, bytes] = field(default_factory=dict)
-    #: The name of an earlier site whose host it shares, on another port.
     beside: str = ""
-    #: How often its robots.txt is fetched: more than once where others redirect to it.
     robots_requests: int = 1
 
 

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import argparse
 import difflib
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 
-from scrapy.settings import BaseSettings
-
-from scrapy_rep.cli.errors import FINE, WRONG, CommandError
-from scrapy_rep.cli.options import AGENT, DIALECT, argument, format_of, subcommand
-from scrapy_rep.cli.output import Printer, Style, write_json
-from scrapy_rep.cli.sources import STDIN, Session, absolute, is_url, lines_of_stdin, origin_of
-from scrapy_rep.cli.store import versions_in_store
-from scrapy_rep.evidence.changes import AgentChange, Changes, changes
-from scrapy_rep.rep.parsing.lines import split_lines
-from scrapy_rep.rep.rules.robotstxt import RobotsTxt
-from scrapy_rep.rep.text import listed, plural, printable
+from ..evidence.changes import AgentChange, Changes, changes
+from ..rep.parsing.lines import split_lines
+from ..rep.rules.robotstxt import RobotsTxt
+from ..rep.text import listed, plural, printable
+from .errors import FINE, WRONG, CommandError
+from .options import AGENT, DIALECT, Options, Settings, argument, format_of, subcommand
+from .output import Printer, Style, write_json
+from .sources import STDIN, Session, absolute, is_url, lines_of_stdin, origin_of
+from .store import versions_in_store
 
 _ARGUMENTS = (
     argument("source", metavar="OLD|URL", help="a file, or a URL of the origin"),
@@ -32,7 +29,7 @@ _ARGUMENTS = (
 
 
 @subcommand("OLD NEW | URL [A B] [options]", "what a change of a robots.txt changes", *_ARGUMENTS)
-def diff(options: argparse.Namespace, settings: BaseSettings) -> int:
+def diff(options: Options, settings: Settings) -> int:
     """Shows what a change of a robots.txt changes: which agents gain or lose access,
     which records come or go, and which URLs get another answer. OLD and NEW are
     files. With a URL, A and B are versions in the store: see "history".
@@ -44,7 +41,7 @@ def diff(options: argparse.Namespace, settings: BaseSettings) -> int:
       scrapy robots diff https://example.com
       scrapy robots diff https://example.com 3 1 --urls audit/books.jsonl
     """
-    session = Session.of(options, settings)
+    session = Session(options, settings)
     old, new = _files(options, session)
     urls = list(_urls(options.urls)) if options.urls else []
     found = changes(old, new, urls, session.agents)
@@ -63,7 +60,7 @@ def diff(options: argparse.Namespace, settings: BaseSettings) -> int:
     return WRONG if options.fail_on_change and changed else FINE
 
 
-def _files(options: argparse.Namespace, session: Session) -> tuple[RobotsTxt, RobotsTxt]:
+def _files(options: Options, session: Session) -> tuple[RobotsTxt, RobotsTxt]:
     """The old file and the new one."""
     if not is_url(options.source):
         if len(options.others) != 1:
@@ -77,14 +74,13 @@ def _files(options: argparse.Namespace, session: Session) -> tuple[RobotsTxt, Ro
         first, second = map(int, options.others or ("2", "1"))
     except ValueError:
         raise CommandError("A and B are numbers of versions") from None
-    by_number = {each.number: each.robots for each in versions_in_store(session, origin)}
-    missing = [each for each in (first, second) if each not in by_number]
-    if missing:
-        raise CommandError(
-            f"the store does not have version {missing[0]} of {printable(origin.robots_url)}, but "
-            f"{plural(len(by_number), 'version')}"
-        )
-    return by_number[first], by_number[second]
+    versions = dict(enumerate((robots for _, robots in versions_in_store(session, origin)), 1))
+    for number in (first, second):
+        if number not in versions:
+            missing = f"version {number} of {printable(origin.robots_url)}"
+            number_of = plural(len(versions), "version")
+            raise CommandError(f"the store does not have {missing}, but {number_of}")
+    return versions[first], versions[second]
 
 
 def _urls(path: str) -> Iterator[str]:

@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 from scrapy.exceptions import NotConfigured
 
-from scrapy_rep.exceptions import ConfigurationError
-from scrapy_rep.rep.text import printable
-from scrapy_rep.stores.base import StoreError
+from ..exceptions import ConfigurationError
+from ..rep.text import printable
+from ..stores.base import StoreError
 
 #: Done, and nothing is wrong.
 FINE = 0

@@ -2,34 +2,21 @@
 
 from __future__ import annotations
 
-import argparse
 from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from scrapy.settings import BaseSettings
-
-from scrapy_rep.cli.options import AGENT, DIALECT, FILE, FRESH, argument, format_of, subcommand
-from scrapy_rep.cli.output import (
-    Printer,
-    Records,
-    Style,
-    agent_lines_as_json,
-    answer,
-    finding_as_json,
-    span,
-    verdict_as_json,
-    write_json,
-)
-from scrapy_rep.cli.sources import Robots, Session, absolute, origin_of
-from scrapy_rep.rep.dialects import Precedence
-from scrapy_rep.rep.lint.findings import Finding, Severity
-from scrapy_rep.rep.parsing.lines import split_lines
-from scrapy_rep.rep.rules import explain as rules
-from scrapy_rep.rep.rules.explain import ExplainedRule, Explanation, Fate
-from scrapy_rep.rep.rules.robotstxt import RobotsTxt
-from scrapy_rep.rep.rules.verdict import Reason, Verdict
-from scrapy_rep.rep.text import plural, printable
+from ..rep.dialects import Precedence
+from ..rep.lint.findings import Finding, Severity
+from ..rep.parsing.lines import split_lines
+from ..rep.rules import explain as rules
+from ..rep.rules.explain import ExplainedRule, Explanation, Fate
+from ..rep.rules.robotstxt import RobotsTxt
+from ..rep.rules.verdict import Reason, Verdict
+from ..rep.text import plural, printable
+from .options import AGENT, DIALECT, FILE, FRESH, Options, Settings, argument, format_of, subcommand
+from .output import Printer, Records, Style, agents_json, answer, finding_json, span, write_json
+from .sources import Answer, Robots, Session, absolute, origin_of
 
 # The text of a line has at most so many columns before what became of it.
 _WIDEST_TEXT = 44
@@ -50,7 +37,7 @@ _ARGUMENTS = (
 
 
 @subcommand("URL [options]", "explain line by line why a URL is allowed or refused", *_ARGUMENTS)
-def explain(options: argparse.Namespace, settings: BaseSettings) -> int:
+def explain(options: Options, settings: Settings) -> int:
     """Shows robots.txt line by line: which lines are about us, which rule decides
     (marked with >), which other rules match, and why they lose.
 
@@ -61,17 +48,17 @@ def explain(options: argparse.Namespace, settings: BaseSettings) -> int:
       scrapy robots explain --brief --agent ExampleBot example.com/private/page
       scrapy robots explain --file robots.txt --dialect koster1996 /private/page
     """
-    session = Session.of(options, settings)
+    session = Session(options, settings)
     url = absolute(options.url, file=options.file is not None)
     robots = session.read_file(options.file) if options.file else session.get(origin_of(url))
-    found = robots.answer(url, session.agents)
+    found = robots.answer(url)
     file, explanation, lines = robots.file, None, list[_Line]()
     if file is not None:
         explanation = rules.explain(file, url, session.agents)
         lines = list(_lines(file, explanation))
     if options.format == "json":
         about = {"url": url, "agents": session.agents, "dialect": session.settings.dialect.name}
-        write_json(about | _as_json(robots, found.verdict, explanation, lines))
+        write_json(about | _as_json(found, robots, explanation, lines))
     elif options.format == "csv":
         records = Records("csv", _FIELDS)
         for line in lines:
@@ -79,10 +66,8 @@ def explain(options: argparse.Namespace, settings: BaseSettings) -> int:
             records.write(line.as_json() | {"findings": sentences})
     else:
         printer = Printer()
-        printer.line(printer.styled(printable(url, most=None), Style.BOLD))
-        _show_answer(robots, found.verdict, session, printer)
+        _show(url, robots, found.verdict, explanation, printer)
         if file is not None and explanation is not None:
-            _show_file(file, explanation, found.verdict, printer)
             if options.brief:
                 lines = [each for each in lines if each.about_us or each.matches]
             _show_lines(lines, explanation.winner, file, printer)
@@ -100,17 +85,15 @@ class _Line(NamedTuple):
 
     @property
     def matches(self) -> bool:
-        """Whether it is a rule that matches."""
         return self.rule is not None and self.rule.matches
 
     def as_json(self) -> dict[str, Any]:
-        """All of it."""
         return {
             "line": self.number,
             "text": self.text.decode("utf-8", "backslashreplace"),
             "fate": self.rule.fate.value if self.rule else None,
             "length": self.rule.length if self.rule else None,
-            "findings": [finding_as_json(finding) for finding in self.findings],
+            "findings": [finding_json(finding) for finding in self.findings],
         }
 
 
@@ -126,34 +109,35 @@ def _lines(file: RobotsTxt, explanation: Explanation) -> Iterator[_Line]:
 
 
 def _as_json(
-    robots: Robots, verdict: Verdict, explanation: Explanation | None, lines: list[_Line]
+    found: Answer, robots: Robots, explanation: Explanation | None, lines: list[_Line]
 ) -> dict[str, Any]:
     groups = explanation.groups if explanation else ()
     return {
         "path": explanation.path if explanation else None,
-        **verdict_as_json(verdict),
+        **found.as_json(),
         **robots.as_json(),
         "agent": explanation.agent if explanation else None,
-        "groups": [agent_lines_as_json(group) for group in groups],
+        "groups": [agents_json(group) for group in groups],
         "lines": [line.as_json() for line in lines],
     }
 
 
-def _show_answer(robots: Robots, verdict: Verdict, session: Session, printer: Printer) -> None:
+def _show(
+    url: str, robots: Robots, verdict: Verdict, explanation: Explanation | None, printer: Printer
+) -> None:
+    """Write what stands above the lines."""
+    printer.line(printer.styled(printable(url, most=None), Style.BOLD))
     style = Style.GOOD if verdict.allowed else Style.BAD
     answered = printer.styled(answer(verdict.allowed), style)
-    printer.field("answer", f"{answered} to {session.agent_names}")
+    printer.field("answer", f"{answered} to {robots.session.agent_names}")
     printer.field("because", str(verdict))
     where = printable(robots.result.url)
     if robots.policy is not None:
         where += f", {robots.result.detail}, {robots.source} ({span(robots.age)} ago)"
     printer.field("robots.txt", where)
-
-
-def _show_file(
-    file: RobotsTxt, explanation: Explanation, verdict: Verdict, printer: Printer
-) -> None:
-    printer.field("dialect", file.dialect.name)
+    if explanation is None:
+        return
+    printer.field("dialect", robots.session.settings.dialect.name)
     if explanation.path is not None:
         printer.field("compared", printable(explanation.path, most=None))
     if label := _DECIDED_ELSEWHERE.get(verdict.reason):

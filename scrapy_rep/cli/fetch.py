@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import codecs
 import sys
 import time
@@ -11,26 +10,21 @@ from collections.abc import Iterator
 from typing import Any
 
 from scrapy import Request, signals
-from scrapy.crawler import Crawler
 from scrapy.http import Response
-from scrapy.settings import BaseSettings
 
-from scrapy_rep.cli.crawling import header, with_crawler
-from scrapy_rep.cli.errors import FAILED, FINE, WRONG, CommandError
-from scrapy_rep.cli.options import DIALECT, argument, format_of, subcommand
-from scrapy_rep.cli.output import Printer, Style, span, write_json
-from scrapy_rep.cli.sources import Session, origin_of
-from scrapy_rep.cli.store import state_of
-from scrapy_rep.policies.cache import PolicyCache, steady
-from scrapy_rep.rep.caching.access import FetchResult
-from scrapy_rep.rep.caching.freshness import validators
-from scrapy_rep.rep.dialects import Access
-from scrapy_rep.rep.lint.findings import Severity
-from scrapy_rep.rep.parsing.lines import utf16_of
-from scrapy_rep.rep.parsing.urls import Origin
-from scrapy_rep.rep.rules.robotstxt import RobotsTxt
-from scrapy_rep.rep.text import plural, printable
-from scrapy_rep.settings import RepSettings
+from ..rep.caching.freshness import validators
+from ..rep.dialects import Access
+from ..rep.lint.findings import Severity
+from ..rep.parsing.lines import utf16_of
+from ..rep.parsing.urls import Origin
+from ..rep.rules.robotstxt import RobotsTxt
+from ..rep.text import plural, printable
+from .crawling import header
+from .errors import FAILED, FINE, WRONG, CommandError
+from .options import DIALECT, Options, Settings, argument, format_of, subcommand
+from .output import Printer, Style, span, write_json
+from .sources import Robots, RobotsGetter, Session, origin_of
+from .store import state_of
 
 _STYLES = {
     Access.SUCCESSFUL.value: Style.GOOD,
@@ -39,17 +33,18 @@ _STYLES = {
     Access.DISALLOWED.value: Style.BAD,
 }
 _EXIT_CODES = {Access.UNREACHABLE.value: FAILED, Access.DISALLOWED.value: WRONG}
-
 _SHOWN = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
 _ARGUMENTS = (
     argument("url", metavar="URL", help="a URL of the site, or its host"),
     argument("--body", action="store_true", help="write only the robots.txt itself"),
     *(DIALECT, format_of()),
 )
+#: A request, and its response, if one came.
+_Hop = tuple[Request, Response | None]
 
 
 @subcommand("URL [options]", "show how the server answers, and what that means", *_ARGUMENTS)
-def fetch(options: argparse.Namespace, settings: BaseSettings) -> int:
+def fetch(options: Options, settings: Settings) -> int:
     """Fetches the robots.txt of an origin now, and shows how the server answered and
     what that means for a crawl. It neither reads nor changes the store.
 
@@ -65,22 +60,21 @@ def fetch(options: argparse.Namespace, settings: BaseSettings) -> int:
         raise CommandError("--body and --format json exclude each other")
     if options.body and sys.stdout.isatty():
         raise CommandError("--body writes untrusted bytes: not to a terminal")
-    settings = Session.of(options, settings).scrapy_settings
-    origin = origin_of(options.url)
-    memory = {"REP_STORE": "memory"}
-    found, body = with_crawler(settings, lambda crawler: _fetch(crawler, origin), memory)
+    session, origin = Session(options, settings), origin_of(options.url)
+    session.fresh = True
+    robots, hops = session.crawl(lambda getter: _fetch(getter, origin), in_memory=True)
+    found = _as_json(robots, hops)
     if options.format == "json":
         write_json(found)
     elif options.body:
-        sys.stdout.buffer.write(b"" if found["size"] is None else body)
+        sys.stdout.buffer.write(robots.result.body if robots.file else b"")
     else:
         _show(found, Printer())
     return _EXIT_CODES.get(found["access"], FINE)
 
 
-async def _fetch(crawler: Crawler, origin: Origin) -> tuple[dict[str, Any], bytes]:
-    """What ``--json`` writes, and the body of the last answer."""
-    hops: list[tuple[Request, Response | None]] = []
+async def _fetch(getter: RobotsGetter, origin: Origin) -> tuple[Robots, list[_Hop]]:
+    hops: list[_Hop] = []
 
     def requested(request: Request) -> None:
         hops.append((request, None))
@@ -88,34 +82,35 @@ async def _fetch(crawler: Crawler, origin: Origin) -> tuple[dict[str, Any], byte
     def answered(response: Response, request: Request) -> None:
         hops[-1] = (request, response)
 
-    crawler.signals.connect(requested, signals.request_reached_downloader)
-    crawler.signals.connect(answered, signals.response_downloaded)
-    settings = RepSettings.read(crawler.settings)
-    cache = PolicyCache(crawler, settings, steady())
-    policy = await cache.revalidate(origin, Request(origin.robots_url))
-    state, last = state_of(policy.entry, settings, time.time()), policy.entry.last
-    is_file = policy.access is Access.SUCCESSFUL and policy.stored is not None
-    value = {
-        "origin": str(origin),
-        "access": policy.access.value,
+    getter.crawler.signals.connect(requested, signals.request_reached_downloader)
+    getter.crawler.signals.connect(answered, signals.response_downloaded)
+    return await getter.get(origin), hops
+
+
+def _as_json(robots: Robots, hops: list[_Hop]) -> dict[str, Any]:
+    policy, last, file = robots.policy, robots.result, robots.file
+    assert policy is not None
+    state = state_of(policy.entry, robots.session.settings, time.time())
+    return {
+        "origin": str(policy.origin),
+        "access": robots.access,
         "meaning": state.meaning,
         "status": last.status,
         "detail": last.detail,
         "user_agent": (header(hops[-1][0], "User-Agent") if hops else None) or "",
-        "hops": [_hop(*each) for each in hops],
+        "hops": [_hop_as_json(*each) for each in hops],
         "url": last.url,
         "headers": [list(each) for each in last.headers],
         "validators": dict(validators(policy.entry)),
         "lifetime": state.lifetime,
-        "size": len(last.body) if is_file else None,
+        "size": len(last.body) if file else None,
         "cut": last.cut,
-        "encoding": _encoding(last.body) if is_file else None,
-        "findings": _findings(last, settings) if is_file else None,
+        "encoding": _encoding(last.body) if file else None,
+        "findings": _findings(file) if file else None,
     }
-    return value, last.body
 
 
-def _hop(request: Request, response: Response | None) -> dict[str, Any]:
+def _hop_as_json(request: Request, response: Response | None) -> dict[str, Any]:
     """One request, and what was answered, if it was."""
     answer = dict.fromkeys(("status", "location", "content_type", "bytes", "seconds"))
     if response is not None:
@@ -136,9 +131,7 @@ def _encoding(body: bytes) -> str:
     return "UTF-8, with a byte order mark" if body.startswith(codecs.BOM_UTF8) else "UTF-8"
 
 
-def _findings(result: FetchResult, settings: RepSettings) -> dict[str, int]:
-    limit = result.size_to_read(settings.max_size)
-    file = RobotsTxt.parse(result.body, settings.dialect, max_size=limit)
+def _findings(file: RobotsTxt) -> dict[str, int]:
     counts = Counter(finding.severity for finding in file.findings)
     return {severity.value: counts[severity] for severity in _SHOWN}
 

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import argparse
 import difflib
 from itertools import zip_longest
 from typing import Any
 
-from scrapy.settings import BaseSettings
-
-from scrapy_rep.cli.errors import FINE, WRONG
-from scrapy_rep.cli.options import DIALECT, argument, format_of, subcommand
-from scrapy_rep.cli.output import Column, Cut, Printer, Records, Table, iso, write_json
-from scrapy_rep.cli.sources import Session, origin_of
-from scrapy_rep.cli.store import Version, versions_in_store
-from scrapy_rep.evidence.changes import Changes, changes
-from scrapy_rep.rep.parsing.lines import split_lines
-from scrapy_rep.rep.text import printable
+from ..evidence.changes import Changes, changes
+from ..rep.caching.cache_entry import StoredResponse
+from ..rep.parsing.lines import split_lines
+from ..rep.rules.robotstxt import RobotsTxt
+from ..rep.text import printable
+from .errors import FINE, WRONG
+from .options import DIALECT, Options, Settings, argument, format_of, subcommand
+from .output import Column, Cut, Printer, Records, Table, iso, write_json
+from .sources import Session, origin_of
+from .store import versions_in_store
 
 _COLUMNS = (
     Column("version", right=True),
@@ -26,11 +25,12 @@ _COLUMNS = (
 )
 _FIELDS = ("number", "fetched_at", "confirmed_at", "status", "size", "added", "removed", "changed")
 _ORIGIN = argument("origin", metavar="URL", help="a URL of the site, or its host")
+_Version = tuple[StoredResponse, RobotsTxt]
 _SUMMARY = "list when a robots.txt changed, and by how much"
 
 
 @subcommand("URL [options]", _SUMMARY, _ORIGIN, DIALECT, format_of("csv"))
-def history(options: argparse.Namespace, settings: BaseSettings) -> int:
+def history(options: Options, settings: Settings) -> int:
     """Lists the versions of a robots.txt in the store (see REP_HISTORY), newest first,
     and whether each one changed anything for any crawler.
 
@@ -41,10 +41,11 @@ def history(options: argparse.Namespace, settings: BaseSettings) -> int:
       scrapy robots history --format csv example.com
       scrapy robots history --json example.com
     """
-    session = Session.of(options, settings)
+    session = Session(options, settings)
     origin = origin_of(options.origin)
     versions = versions_in_store(session, origin)
-    rows = [_row(*pair) for pair in zip_longest(versions, versions[1:])]
+    pairs = zip_longest(versions, versions[1:])
+    rows = [_row(number, *pair) for number, pair in enumerate(pairs, 1)]
     name = printable(str(origin))
     if options.format == "json":
         write_json({"origin": name, "versions": rows})
@@ -57,22 +58,23 @@ def history(options: argparse.Namespace, settings: BaseSettings) -> int:
     return FINE if rows else WRONG
 
 
-def _row(version: Version, before: Version | None) -> dict[str, Any]:
-    stored, result = version.stored, version.stored.result
+def _row(number: int, version: _Version, before: _Version | None) -> dict[str, Any]:
+    stored, robots = version
+    status = stored.result.status
     added = removed = changed = None
     if before is not None:
-        added, removed = _line_counts(before, version)
-        changed = _meaning(changes(before.robots, version.robots))
-        if before.stored.result.status != result.status:
-            changed = f"status {before.stored.result.status} before"
-    known = (version.number, stored.fetched_at, stored.confirmed_at, result.status)
-    values = (*known, len(result.body), added, removed, changed)
-    return dict(zip(_FIELDS, values, strict=True))
+        added, removed = _line_counts(before[1], robots)
+        changed = _meaning(changes(before[1], robots))
+        if before[0].result.status != status:
+            changed = f"status {before[0].result.status} before"
+    size = len(stored.result.body)
+    known = (number, stored.fetched_at, stored.confirmed_at, status, size)
+    return dict(zip(_FIELDS, (*known, added, removed, changed), strict=True))
 
 
-def _line_counts(old: Version, new: Version) -> tuple[int, int]:
+def _line_counts(old: RobotsTxt, new: RobotsTxt) -> tuple[int, int]:
     """How many lines came, and how many went."""
-    before, after = (split_lines(each.robots.body, each.robots.dialect) for each in (old, new))
+    before, after = (split_lines(each.body, each.dialect) for each in (old, new))
     matcher = difflib.SequenceMatcher(None, before, after)
     same = sum(block.size for block in matcher.get_matching_blocks())
     return len(after) - same, len(before) - same

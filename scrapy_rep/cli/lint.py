@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from scrapy.settings import BaseSettings
-
-import scrapy_rep
-from scrapy_rep.cli.errors import FINE, WRONG, CommandError
-from scrapy_rep.cli.options import DIALECT, SOURCE, argument, format_of, subcommand
-from scrapy_rep.cli.output import Printer, Records, Style, finding_as_json, write_json
-from scrapy_rep.cli.sources import Session, is_url
-from scrapy_rep.rep.lint.findings import Finding, FindingKind, Severity
-from scrapy_rep.rep.parsing.lines import split_lines
-from scrapy_rep.rep.rules.robotstxt import RobotsTxt
-from scrapy_rep.rep.text import plural, printable
+from .. import __version__
+from ..rep.lint.findings import Finding, FindingKind, Severity
+from ..rep.parsing.lines import split_lines
+from ..rep.text import plural, printable
+from .errors import FINE, WRONG, CommandError
+from .options import DIALECT, SOURCE, Options, Settings, argument, format_of, subcommand
+from .output import Printer, Records, Style, finding_json, write_json
+from .sources import Session, is_url
 
 _STYLES = {
     Severity.ERROR: Style.BAD,
@@ -39,7 +34,7 @@ _ARGUMENTS = (
 
 
 @subcommand("SOURCE [options]", _SUMMARY, *_ARGUMENTS)
-def lint(options: argparse.Namespace, settings: BaseSettings) -> int:
+def lint(options: Options, settings: Settings) -> int:
     """Finds mistakes in a robots.txt: lines that are ignored, rules that match nothing
     or never decide, groups that do not end where they seem to. SOURCE is a URL of
     the site, a file, or - for standard input. A URL is always fetched.
@@ -52,55 +47,44 @@ def lint(options: argparse.Namespace, settings: BaseSettings) -> int:
       scrapy robots lint https://example.com
       scrapy robots lint --format sarif static/robots.txt > robots.sarif
     """
+    session = Session(options, settings)
     # The author of a file who has just changed it wants to see the new one.
-    robots = replace(Session.of(options, settings), fresh=True).load(options.source)
+    session.fresh = True
+    robots = session.load(options.source)
     if robots.file is None:
         detail = f"({robots.result.detail})"
         raise CommandError(f"cannot lint {printable(robots.name)}: it is {robots.access} {detail}")
     name, findings = robots.result.url, robots.file.findings
     counts = Counter(finding.severity for finding in findings)
+    lines = len(split_lines(robots.file.body, robots.file.dialect))
     shown = [each for each in findings if options.all or each.severity is not Severity.OK]
     if options.format == "json":
-        write_json(_as_json(name, robots.file, counts, shown))
+        about = {"name": name, "dialect": robots.file.dialect.name, "lines": lines}
+        summary = {severity.value: counts[severity] for severity in Severity}
+        write_json(about | {"findings": list(map(_finding_json, shown)), "summary": summary})
     elif options.format == "csv":
         records = Records("csv", ("name", "line", "severity", "kind", "sentence"))
-        records.write(*({"name": name} | _finding_as_json(each) for each in shown))
+        records.write(*({"name": name} | _finding_json(each) for each in shown))
     elif options.format == "sarif":
         sys.stdout.write(json.dumps(_as_sarif(name, shown), indent=2) + "\n")
     else:
-        _show(printable(name, most=None), robots.file, counts, shown)
+        _show(printable(name, most=None), shown)
+        bad = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
+        counted = ", ".join(plural(counts[severity], severity.value) for severity in bad)
+        Printer().line(f"{counted} in {plural(lines, 'line')} ({robots.file.dialect.name})")
     return WRONG if counts[Severity.ERROR] or counts[Severity.WARNING] else FINE
 
 
-def _line_count(file: RobotsTxt) -> int:
-    return len(split_lines(file.body, file.dialect))
+def _finding_json(finding: Finding) -> dict[str, Any]:
+    return {"line": finding.line} | finding_json(finding)
 
 
-def _finding_as_json(finding: Finding) -> dict[str, Any]:
-    return {"line": finding.line} | finding_as_json(finding)
-
-
-def _show(name: str, file: RobotsTxt, counts: Counter[Severity], shown: Iterable[Finding]) -> None:
+def _show(name: str, shown: Iterable[Finding]) -> None:
     printer = Printer()
     for finding in shown:
         severity = printer.styled(finding.severity.value, _STYLES[finding.severity])
         kind = printer.styled(f"[{finding.kind.value}]", Style.FAINT)
         printer.line(f"{name}:{finding.line}: {severity}: {finding.sentence} {kind}")
-    bad = (Severity.ERROR, Severity.WARNING, Severity.NOTE)
-    counted = ", ".join(plural(counts[severity], severity.value) for severity in bad)
-    printer.line(f"{counted} in {plural(_line_count(file), 'line')} ({file.dialect.name})")
-
-
-def _as_json(
-    name: str, file: RobotsTxt, counts: Counter[Severity], shown: Iterable[Finding]
-) -> dict[str, Any]:
-    return {
-        "name": name,
-        "dialect": file.dialect.name,
-        "lines": _line_count(file),
-        "findings": [_finding_as_json(finding) for finding in shown],
-        "summary": {severity.value: counts[severity] for severity in Severity},
-    }
 
 
 # -- SARIF 2.1.0, the format of OASIS that code-scanning tools read ------------------
@@ -126,7 +110,7 @@ def _as_sarif(name: str, findings: Iterable[Finding]) -> dict[str, Any]:
     location = {"uri": name if is_url(name) else uri}
     driver = {
         "name": "scrapy-rep",
-        "version": scrapy_rep.__version__,
+        "version": __version__,
         "rules": [_sarif_rule(kind) for kind in _KINDS],
     }
     results = [_sarif_result(finding, location) for finding in findings]

@@ -10,13 +10,16 @@ from typing import Any
 
 from scrapy.settings import BaseSettings
 
-from scrapy_rep.rep.dialects import DIALECTS
+from ..rep.dialects import DIALECTS
 
 #: Adds an argument to a parser.
 Argument = Callable[[argparse.ArgumentParser], object]
-#: Takes the options, and the settings of the project with those of ``-s``. Returns the exit code,
-#: or raises :exc:`~scrapy_rep.cli.errors.CommandError`.
-Run = Callable[[argparse.Namespace, BaseSettings], int]
+#: What was typed.
+Options = argparse.Namespace
+#: The settings of the project, with those of ``-s``.
+Settings = BaseSettings
+#: Returns the exit code, or raises :exc:`~scrapy_rep.cli.errors.CommandError`.
+Run = Callable[[Options, Settings], int]
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,10 @@ from io import TextIOWrapper
 from itertools import chain, repeat
 from typing import Any, NamedTuple, TextIO
 
-from scrapy_rep.rep.lint.findings import Finding
-from scrapy_rep.rep.parsing.agents import AgentLine
-from scrapy_rep.rep.rules.verdict import Reason, Verdict
-from scrapy_rep.rep.text import printable
+from ..rep.lint.findings import Finding
+from ..rep.parsing.agents import AgentLine
+from ..rep.rules.verdict import Reason, Verdict
+from ..rep.text import printable
 
 
 class Style(Enum):
@@ -327,25 +327,12 @@ def names(group: Iterable[AgentLine]) -> str:
     return ", ".join(dict.fromkeys(printable(agent.name) for agent in group)) or "-"
 
 
-def agent_lines_as_json(group: Iterable[AgentLine]) -> list[dict[str, Any]]:
+def agents_json(group: Iterable[AgentLine]) -> list[dict[str, Any]]:
     """The user-agent lines of *group*."""
     return [{"name": printable(name), "line": line} for name, line in group]
 
 
-def verdict_as_json(verdict: Verdict) -> dict[str, Any]:
-    """The answer, and what decided it."""
-    decided = verdict.rule or verdict.record
-    return {
-        "allowed": verdict.allowed,
-        "reason": verdict.reason.value,
-        "line": verdict.line or None,
-        "rule": str(decided) if decided else None,
-        "group": agent_lines_as_json(verdict.group),
-        "detail": verdict.detail,
-    }
-
-
-def finding_as_json(finding: Finding) -> dict[str, Any]:
+def finding_json(finding: Finding) -> dict[str, Any]:
     """What is found in a line, without the number of the line."""
     return {
         "kind": finding.kind.value,

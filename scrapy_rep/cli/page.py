@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-import argparse
 from typing import Any, NamedTuple
 
 from scrapy import Request
 from scrapy.crawler import Crawler
-from scrapy.settings import BaseSettings
 
-from scrapy_rep.cli.crawling import with_crawler
-from scrapy_rep.cli.errors import FAILED, FINE, WRONG, CommandError
-from scrapy_rep.cli.options import AGENT, DIALECT, argument, format_of, subcommand
-from scrapy_rep.cli.output import Column, Cut, Printer, Style, Table, answer, write_json
-from scrapy_rep.cli.sources import Session, absolute
-from scrapy_rep.exceptions import RobotsForbidden
-from scrapy_rep.pages.statements import PAGE_RULES, PageRules
-from scrapy_rep.policies.errors import describe
-from scrapy_rep.rep.directives.purposes import canonical_purpose
-from scrapy_rep.rep.rules.verdict import Verdict
-from scrapy_rep.rep.text import printable
-from scrapy_rep.tokens import AGENT_TOKENS
+from ..exceptions import RobotsForbidden
+from ..pages.statements import PAGE_RULES, PageRules
+from ..policies.errors import describe
+from ..rep.directives.purposes import canonical_purpose
+from ..rep.rules.verdict import Verdict
+from ..rep.text import printable
+from ..tokens import AGENT_TOKENS
+from .crawling import with_crawler
+from .errors import FAILED, FINE, WRONG, CommandError
+from .options import AGENT, DIALECT, Options, Settings, argument, format_of, subcommand
+from .output import Column, Cut, Printer, Style, Table, answer, write_json
+from .sources import Session, absolute
 
 _ARGUMENTS = (argument("url", metavar="URL", help="the page"), AGENT, DIALECT, format_of())
 
 
 @subcommand("URL [options]", "show what a page may be used for", *_ARGUMENTS)
-def page(options: argparse.Namespace, settings: BaseSettings) -> int:
+def page(options: Options, settings: Settings) -> int:
     """Fetches a page as a crawl does, and shows what it may be used for: one line for
     each use, with the statement that decides. If robots.txt refuses the page, it is
     not fetched.
@@ -39,7 +37,7 @@ def page(options: argparse.Namespace, settings: BaseSettings) -> int:
       scrapy robots page --agent ExampleBot example.com
       scrapy robots page --json -s REP_PURPOSES=ai-train example.com
     """
-    session = Session.of(options, settings)
+    session = Session(options, settings)
     meta = {AGENT_TOKENS: session.agents} if options.agent else {}
     changes = {
         "ADDONS": session.scrapy_settings.getdict("ADDONS") | {"scrapy_rep.Addon": 500},

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from scrapy.settings import BaseSettings
-
-from scrapy_rep.cli.errors import FINE, WRONG, CommandError
-from scrapy_rep.cli.options import argument, subcommand
-from scrapy_rep.cli.output import Printer, span
-from scrapy_rep.cli.store import OriginState, read_states, sorted_origins, store_place, use_store
-from scrapy_rep.observers.report.file import NO_ROOM, ROOM, digest, read_file, takes
-from scrapy_rep.observers.report.model import UNKNOWN, CrawlReport, Event, OriginReport
-from scrapy_rep.rep.caching.access import FetchResult, access_result
-from scrapy_rep.rep.dialects import Access
-from scrapy_rep.rep.text import plural, printable
-from scrapy_rep.settings import RepSettings
-from scrapy_rep.stores.base import Store
+from ..observers.report.file import NO_ROOM, ROOM, digest, read_file, takes
+from ..observers.report.model import UNKNOWN, CrawlReport, Event, OriginReport
+from ..rep.caching.access import FetchResult, access_result
+from ..rep.dialects import Access
+from ..rep.text import plural, printable
+from ..settings import RepSettings
+from ..stores.base import Store
+from .errors import FINE, WRONG, CommandError
+from .options import Options, Settings, argument, subcommand
+from .output import Printer, span
+from .store import OriginState, read_states, sorted_origins, store_place, use_store
 
 _ARGUMENTS = (
     argument("store", metavar="STORE", nargs="?", help="store, or path of its file"),
@@ -36,7 +33,7 @@ _ARGUMENTS = (
 
 
 @subcommand("[STORE] [-o FILE] [options]", "write an HTML page about the store", *_ARGUMENTS)
-def report(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
+def report(options: Options, scrapy_settings: Settings) -> int:
     """Writes an HTML page about all origins in the store: their robots.txt files, the
     mistakes in them, and when they were fetched. STORE is a value of REP_STORE or
     the path of a SQLite file (default: the store of the project). Needs Jinja2.
@@ -49,9 +46,9 @@ def report(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
       scrapy robots report robots.sqlite -o - | gzip > robots.html.gz
     """
     try:
-        from scrapy_rep.observers.report.facts import facts
-        from scrapy_rep.observers.report.page import render, write_page
-        from scrapy_rep.observers.report.previous import read_previous
+        from ..observers.report.facts import facts
+        from ..observers.report.page import render, write_page
+        from ..observers.report.previous import read_previous
     except ImportError as error:
         raise CommandError(f"the report needs Jinja2 ({error}): pip install jinja2") from None
     settings = _settings(options.store, scrapy_settings)
@@ -78,7 +75,7 @@ def report(options: argparse.Namespace, scrapy_settings: BaseSettings) -> int:
     return FINE
 
 
-def _settings(store: str | None, scrapy_settings: BaseSettings) -> RepSettings:
+def _settings(store: str | None, scrapy_settings: Settings) -> RepSettings:
     """Those of the project, with *store* as REP_STORE. It may be the path of a file."""
     if store is not None:
         is_file = "://" not in store and store not in ("memory", "sqlite")

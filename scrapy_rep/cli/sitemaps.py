@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
-
-from scrapy.settings import BaseSettings
-
-from scrapy_rep.cli.errors import FINE, CommandError
-from scrapy_rep.cli.options import FRESH, SOURCE, format_of, subcommand
-from scrapy_rep.cli.output import Printer, Records, write_json
-from scrapy_rep.cli.sources import Session
-from scrapy_rep.rep.text import printable
+from ..rep.text import printable
+from .errors import FINE, CommandError
+from .options import FRESH, SOURCE, Options, Settings, format_of, subcommand
+from .output import Printer, Records, write_json
+from .sources import Session
 
 _SUMMARY = "list the sitemaps that a robots.txt names"
 
 
 @subcommand("SOURCE [options]", _SUMMARY, SOURCE, FRESH, format_of("csv"))
-def sitemaps(options: argparse.Namespace, settings: BaseSettings) -> int:
+def sitemaps(options: Options, settings: Settings) -> int:
     """Prints the sitemaps that a robots.txt names, one per line, each once. It does
     not fetch them. SOURCE is a URL of the site, a file, or - for standard input.
 
@@ -27,7 +23,7 @@ def sitemaps(options: argparse.Namespace, settings: BaseSettings) -> int:
       scrapy robots sitemaps robots.txt
       scrapy robots sitemaps https://example.com | xargs -n 1 curl -sO
     """
-    robots = Session.of(options, settings).load(options.source)
+    robots = Session(options, settings).load(options.source)
     if robots.unreachable:
         raise CommandError(f"{robots.name} could not be fetched: {robots.result.detail}")
     found = robots.file.sitemaps if robots.file else ()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -14,23 +13,23 @@ from typing import Any, NamedTuple, TypeVar
 
 from scrapy import Request
 from scrapy.crawler import Crawler
-from scrapy.settings import BaseSettings
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import DeferredList
 
-from scrapy_rep.cli.crawling import with_crawler
-from scrapy_rep.cli.errors import FAILED, FINE, WRONG, CommandError
-from scrapy_rep.policies.cache import PolicyCache, steady
-from scrapy_rep.rep.caching.access import FetchResult
-from scrapy_rep.rep.decision import verdict_now
-from scrapy_rep.rep.dialects import Access, Dialect
-from scrapy_rep.rep.parsing.agents import Agents
-from scrapy_rep.rep.parsing.urls import InvalidURL, Origin, has_other_scheme
-from scrapy_rep.rep.policy import Policy
-from scrapy_rep.rep.rules.robotstxt import RobotsTxt
-from scrapy_rep.rep.rules.verdict import Reason, Verdict, origin_or_verdict
-from scrapy_rep.settings import RepSettings, tokens
-from scrapy_rep.tokens import AgentTokens
+from ..policies.cache import PolicyCache, steady
+from ..rep.caching.access import FetchResult
+from ..rep.decision import verdict_now
+from ..rep.dialects import Access, Dialect
+from ..rep.parsing.urls import InvalidURL, Origin, has_other_scheme
+from ..rep.policy import Policy
+from ..rep.rules.robotstxt import RobotsTxt
+from ..rep.rules.verdict import Reason, Verdict, origin_or_verdict
+from ..settings import RepSettings, tokens
+from ..tokens import AgentTokens
+from .crawling import with_crawler
+from .errors import FAILED, FINE, WRONG, CommandError
+from .options import Options, Settings
+from .output import agents_json
 
 _T = TypeVar("_T")
 
@@ -43,19 +42,19 @@ _NOT_ASCII = re.compile(rb"[\x80-\xff]")
 
 @dataclass(frozen=True, slots=True)
 class Robots:
-    """One robots.txt as it is *at* a time, in seconds since the epoch.
+    """One robots.txt as it is *at* a time, in seconds since the epoch, for a *session*.
 
     *name* is that of the file, or its URL: untrusted text. *source* is "file", "fetched", or
     "store": an earlier crawl stored it, and it is still good. *result* is the response that a
     crawl uses or the failure, and *file* its content as scrapy-rep reads it, ``None`` if there
-    is nothing to read. *policy* is what applies to a crawl with *settings*; ``None`` for a file.
+    is nothing to read. *policy* is what applies to a crawl; ``None`` for a file.
     """
 
     name: str
     source: str
     result: FetchResult
     file: RobotsTxt | None
-    settings: RepSettings
+    session: Session
     policy: Policy | None = None
     at: float = 0.0
 
@@ -74,10 +73,11 @@ class Robots:
         """Whether it could not be fetched, and no copy may be used instead."""
         return self.access == Access.UNREACHABLE.value
 
-    def answer(self, url: str, agents: Agents) -> Answer:
-        """Whether a crawl as *agents* may access *url*, or whether the rules of a file allow it."""
+    def answer(self, url: str) -> Answer:
+        """Whether a crawl may access *url*, or whether the rules of a file allow it."""
+        agents, terms = self.session.agents, self.session.settings.terms
         if self.policy is not None:
-            verdict = verdict_now(self.policy, url, agents, self.settings.terms, self.at)
+            verdict = verdict_now(self.policy, url, agents, terms, self.at)
         elif has_other_scheme(url):
             verdict = Verdict(True, Reason.OTHER_SCHEME)
         else:
@@ -110,31 +110,36 @@ class Answer(NamedTuple):
             return FAILED
         return FINE if self.verdict.allowed else WRONG
 
+    def as_json(self) -> dict[str, Any]:
+        """The verdict, and what decided it."""
+        verdict = self.verdict
+        decided = verdict.rule or verdict.record
+        return {
+            "allowed": verdict.allowed,
+            "reason": verdict.reason.value,
+            "line": verdict.line or None,
+            "rule": str(decided) if decided else None,
+            "group": agents_json(verdict.group),
+            "detail": verdict.detail,
+        }
 
-@dataclass(frozen=True, slots=True)
+
 class Session:
-    """The settings of a project, with the options of a command."""
+    """The settings of a project, with --agent, --dialect and --fresh where a command has them."""
 
-    scrapy_settings: BaseSettings
-    settings: RepSettings
-    agents: tuple[str, ...]
-    fresh: bool
-
-    @classmethod
-    def of(cls, options: argparse.Namespace, scrapy_settings: BaseSettings) -> Session:
-        """With those of --agent, --dialect and --fresh that the command has."""
+    def __init__(self, options: Options, scrapy_settings: Settings) -> None:
         named = vars(options)
+        self.fresh: bool = named.get("fresh", False)
         if named.get("dialect") is not None:
             scrapy_settings = scrapy_settings.copy()
             scrapy_settings.set("REP_DIALECT", options.dialect, "cmdline")
-        settings = RepSettings.read(scrapy_settings)
+        self.scrapy_settings = scrapy_settings
+        self.settings = RepSettings.read(scrapy_settings)
         try:
             agents = tokens(named.get("agent", []))
         except ValueError as error:
             raise CommandError(f"argument --agent: {error}") from None
-        if not agents:
-            agents = AgentTokens(settings, None).of(Request("data:,"))
-        return cls(scrapy_settings, settings, agents, named.get("fresh", False))
+        self.agents = agents or AgentTokens(self.settings, None).of(Request("data:,"))
 
     @property
     def agent_names(self) -> str:
@@ -154,13 +159,13 @@ class Session:
             raise CommandError(f"cannot read {path}: {error.strerror}") from None
         name = "standard input" if path == STDIN else path
         result = FetchResult(name, 200, body)
-        return Robots(name, "file", result, self.parse(result), self.settings)
+        return Robots(name, "file", result, self.parse(result), self)
 
     def answers(self, urls: Sequence[str], path: str | None = None) -> list[Answer]:
         """The answers about *urls*, by the file at *path*, or by a crawl where one is needed."""
         if path is not None:
             robots = self.read_file(path)
-            return [robots.answer(url, self.agents) for url in urls]
+            return [robots.answer(url) for url in urls]
         verdicts = [(url, v) for url in urls if isinstance(v := origin_or_verdict(url), Verdict)]
         if len(verdicts) == len(urls):
             return [Answer(url, None, verdict) for url, verdict in verdicts]
@@ -178,11 +183,14 @@ class Session:
         """The robots.txt of *origin*, by a crawl."""
         return self.crawl(lambda getter: getter.get(origin))
 
-    def crawl(self, work: Callable[[RobotsGetter], Awaitable[_T]]) -> _T:
+    def crawl(
+        self, work: Callable[[RobotsGetter], Awaitable[_T]], *, in_memory: bool = False
+    ) -> _T:
         """What *work* returns, which can get many robots.txt in one crawl (``with_crawler``)."""
         file = self.settings.store.file()
         # These commands create no store where there is none.
-        changes = {"REP_STORE": "memory"} if file is not None and not file.exists() else {}
+        in_memory = in_memory or (file is not None and not file.exists())
+        changes = {"REP_STORE": "memory"} if in_memory else {}
         return with_crawler(
             self.scrapy_settings, lambda crawler: work(RobotsGetter(crawler, self)), changes
         )
@@ -192,6 +200,7 @@ class RobotsGetter:
     """Gets robots.txt files in one crawl as a crawl for pages would, each of them once."""
 
     def __init__(self, crawler: Crawler, session: Session) -> None:
+        self.crawler = crawler
         self._session = session
         self._clock = steady()
         self._started = self._clock()
@@ -219,9 +228,7 @@ class RobotsGetter:
             if not succeeded:
                 outcome.raiseException()
         return [
-            Answer(url, None, origin)
-            if isinstance(origin, Verdict)
-            else found[origin].answer(url, self._session.agents)
+            found[origin].answer(url) if isinstance(origin, Origin) else Answer(url, None, origin)
             for url, origin in by_url
         ]
 
@@ -240,7 +247,7 @@ class RobotsGetter:
             "fetched" if policy.fetched_at >= self._started else "store",
             response.result,
             self._session.parse(response.result) if policy.access is Access.SUCCESSFUL else None,
-            self._session.settings,
+            self._session,
             policy,
             self._clock(),
         )
@@ -286,7 +293,7 @@ def is_url(text: str) -> bool:
     return "://" in text
 
 
-def urls_of(options: argparse.Namespace) -> Iterator[str]:
+def urls_of(options: Options) -> Iterator[str]:
     """The URLs of a command that has URLs and --file. "-" means those of standard input."""
     from_stdin = STDIN in options.urls
     if from_stdin and (len(options.urls) > 1 or options.file == STDIN):

@@ -6,21 +6,21 @@ import asyncio
 import math
 from collections.abc import AsyncIterator, Callable, Coroutine
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
-from scrapy_rep.cli.errors import CommandError
-from scrapy_rep.cli.sources import Session
-from scrapy_rep.rep.caching.cache_entry import CacheEntry, StoredResponse
-from scrapy_rep.rep.caching.freshness import Evaluation, Freshness, evaluate, lifetime, retry_at
-from scrapy_rep.rep.dialects import Access, WhenUnreachable
-from scrapy_rep.rep.parsing.lines import split_lines, within_limit
-from scrapy_rep.rep.parsing.urls import Origin, by_host
-from scrapy_rep.rep.rules.robotstxt import RobotsTxt
-from scrapy_rep.rep.text import printable
-from scrapy_rep.settings import RepSettings
-from scrapy_rep.stores.base import Store, time_of
-from scrapy_rep.stores.history import copies_of
-from scrapy_rep.stores.open import open_store
+from ..rep.caching.cache_entry import CacheEntry, StoredResponse
+from ..rep.caching.freshness import Evaluation, Freshness, evaluate, lifetime, retry_at
+from ..rep.dialects import Access, WhenUnreachable
+from ..rep.parsing.lines import split_lines, within_limit
+from ..rep.parsing.urls import Origin, by_host
+from ..rep.rules.robotstxt import RobotsTxt
+from ..rep.text import printable
+from ..settings import RepSettings
+from ..stores.base import Store, time_of
+from ..stores.history import copies_of
+from ..stores.open import open_store
+from .errors import CommandError
+from .sources import Session
 
 _T = TypeVar("_T")
 
@@ -168,20 +168,10 @@ def _meaning(found: Evaluation, settings: RepSettings) -> str:
     return f"{words}; robots.txt is fetched again" if found.due else words
 
 
-class Version(NamedTuple):
-    """One version: *number* 1 is the newest. *robots* has no lines if there was no file."""
+def versions_in_store(session: Session, origin: Origin) -> list[tuple[StoredResponse, RobotsTxt]]:
+    """The versions of the robots.txt of *origin*, the newest first, and the rules of each.
 
-    number: int
-    stored: StoredResponse
-    robots: RobotsTxt
-
-
-def versions_in_store(session: Session, origin: Origin) -> list[Version]:
-    """The versions of the robots.txt of *origin*, the newest first.
-
-    Raises :exc:`~scrapy_rep.cli.errors.CommandError` for a store in memory, and
-    :exc:`~scrapy_rep.stores.base.StoreError`.
+    There are no rules if there was no file. Raises as :func:`use_store`.
     """
     entry = use_store(session.settings, lambda store: store.read(origin))
-    copies = copies_of(entry) if entry else []
-    return [Version(n, stored, session.parse(stored.result)) for n, stored in enumerate(copies, 1)]
+    return [(stored, session.parse(stored.result)) for stored in copies_of(entry)] if entry else []
