@@ -233,9 +233,6 @@ def _canonical_pattern(value: bytes, dialect: Dialect) -> str:
     return "*".join([_in_form(piece, form) for piece in text.split("*")]) + anchor
 
 
-# -- canonical and decoded form -----------------------------------------------
-
-
 def _in_form(text: str, form: _Form) -> str:
     """*text*, one character per byte, in *form*."""
     raw, encoded = form
@@ -275,8 +272,6 @@ def _bytes(url: str | bytes) -> str:
 def _strip(url: str) -> str:
     return url.strip(_AROUND).translate(_DROPPED)
 
-
-# -- verbatim form: the reference library -------------------------------------
 
 # robots.cc, MaybeEscapePattern: "%aa" becomes "%AA", bytes with the highest
 # bit set become "%XX", nothing is ever decoded.
