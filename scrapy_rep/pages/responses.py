@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
@@ -44,8 +44,8 @@ logger = logging.getLogger(__name__)
 
 _HEADERS = frozenset(map(Headers().normkey, STATING_HEADERS))
 _HTML = (b"text/html", b"application/xhtml+xml")
-# Request meta key: the rules by which a download was stopped.
-_STOPPED = "rep_page_rules_stopped"
+# Request meta keys: of Scrapy, and the rules by which a download was stopped.
+_EXEMPT, _STOPPED = "dont_obey_robotstxt", "rep_page_rules_stopped"
 
 
 class ResponseRules:
@@ -96,11 +96,11 @@ class ResponseRules:
 
         Only a successful response is a page: the rules of others are about an error message.
         """
-        if not _is_page(request) or not 200 <= response.status < 300:
+        if request.meta.get(_EXEMPT) or not 200 <= response.status < 300:
             return response
         is_html = isinstance(response, HtmlResponse)
         tags = meta_tags(response.body, preferences(self._tokens.of(request))) if is_html else []
-        rules = self._rules(request, response.headers, tags)
+        rules = self._evaluated(self._stated(request, response.headers, tags))
         request.meta[PAGE_RULES] = rules
         if rules.statements:
             self._check(request, rules)
@@ -123,48 +123,39 @@ class ResponseRules:
     def _headers_received(self, headers: Headers, request: Request) -> None:
         """Stop the download of a body that its headers reserve, whatever may be in it."""
         # A redirect is not a page; the status is not known here.
-        if not _is_page(request) or b"Location" in headers:
+        if request.meta.get(_EXEMPT) or b"Location" in headers:
             return
-        # A tag may lift a TDM reservation, and nothing else.
-        may_be_lifted = (headers.get("Content-Type") or _HTML[0]).lower().startswith(_HTML)
-        rules = self._rules(request, headers, may_be_lifted=may_be_lifted)
+        stated = self._stated(request, headers)
+        if (headers.get("Content-Type") or _HTML[0]).lower().startswith(_HTML):
+            # A tag may lift a TDM reservation, and nothing else.
+            stated = [each for each in stated if isinstance(each, Statement) and not each.is_tdm]
+        rules = self._evaluated(stated)
         if self._refuses_all(rules):
             request.meta[_STOPPED] = rules
             raise StopDownload(fail=True)
 
-    def _rules(
-        self,
-        request: Request,
-        headers: Headers,
-        tags: Sequence[tuple[str, str]] = (),
-        *,
-        may_be_lifted: bool = False,
-    ) -> PageRules:
+    def _stated(
+        self, request: Request, headers: Headers, tags: Sequence[tuple[str, str]] = ()
+    ) -> list[Stated]:
         agents, policy = self._tokens.of(request), self._policy_of(request)
-        found: list[Stated] = [*self._of_robots_txt(policy, request.url, agents)]
+        stated: list[Stated] = []
+        robots = policy.robots if policy is not None else None
+        in_robots_txt = self._preferences(robots, agents) if robots is not None else None
+        if in_robots_txt is not None:
+            for purpose, record, allows in in_robots_txt.stated(request.url):
+                text = f"{record} (line {record.line} of robots.txt)"
+                stated.append(Statement(Source.ROBOTS_TXT, text, frozenset({purpose}), allows))
         if self._tdm_files is not None:
-            found += self._tdm_files.stated(policy, request)
+            stated += self._tdm_files.stated(policy, request)
         # Quicker than to ask for each.
         if not _HEADERS.isdisjoint(headers):
-            found += header_statements(headers.getlist, preferences(agents))
-        if tags:
-            found += meta_statements(tags, preferences(agents))
-        if may_be_lifted:
-            found = [each for each in found if isinstance(each, Statement) and not each.is_tdm]
-        if not any(isinstance(each, Statement) and each.since is not None for each in found):
-            return self._evaluate(tuple(found), 0.0)
-        return self._evaluate(tuple(found), self._clock())
+            stated += header_statements(headers.getlist, preferences(agents))
+        return [*stated, *meta_statements(tags, preferences(agents))]
 
-    def _of_robots_txt(
-        self, policy: Policy | None, url: str, agents: tuple[str, ...]
-    ) -> Iterator[Statement]:
-        """The statements of Content-Signal and Content-Usage."""
-        robots = policy.robots if policy is not None else None
-        stating = self._preferences(robots, agents) if robots is not None else None
-        if stating is not None:
-            for purpose, record, allows in stating.stated(url):
-                text = f"{record} (line {record.line} of robots.txt)"
-                yield Statement(Source.ROBOTS_TXT, text, frozenset({purpose}), allows)
+    def _evaluated(self, stated: list[Stated]) -> PageRules:
+        # Most statements hold always: pages of any time have the same rules.
+        timed = any(isinstance(each, Statement) and each.since is not None for each in stated)
+        return self._evaluate(tuple(stated), self._clock() if timed else 0.0)
 
     def _refuses_all(self, rules: PageRules) -> bool:
         """Whether no purpose of the crawl is left."""
@@ -184,10 +175,6 @@ class ResponseRules:
                 detail="; ".join(str(rules.verdict(purpose)) for purpose in self._purposes),
             )
             raise self._refused(self._policy_of(request), request, verdict)
-
-
-def _is_page(request: Request) -> bool:
-    return not request.meta.get("dont_obey_robotstxt")
 
 
 def _preferences(

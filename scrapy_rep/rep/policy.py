@@ -80,11 +80,6 @@ class Policy:
         return self.entry.outage.last_at if self.entry.outage else 0.0
 
     @property
-    def unreachable_since(self) -> float | None:
-        """The time of the first failed attempt of the current outage, ``None`` without one."""
-        return self.entry.outage.since if self.entry.outage else None
-
-    @property
     def defers(self) -> bool:
         """Whether requests are held until the robots.txt is reachable."""
         return self.access is Access.UNREACHABLE and self.when_unreachable is WhenUnreachable.DEFER

@@ -373,9 +373,11 @@ async def test_the_last_copy_is_used_while_there_is_none(
             verdict = await refused(spider, time, f"{one.url}/no")
             assert verdict.reason is Reason.RULE
             assert verdict.age == time
-        assert policy(spider, one).unreachable_since == NOON + 25 * HOUR
+        outage = policy(spider, one).entry.outage
+        assert outage is not None
+        assert outage.since == NOON + 25 * HOUR
         assert await at(spider, time + HOUR, f"{one.url}/yes") == 200
-        assert policy(spider, one).unreachable_since is None
+        assert policy(spider, one).entry.outage is None
         assert (await refused(spider, time + HOUR, f"{one.url}/no")).age == 0
 
     crawler = await crawl(script)

@@ -216,8 +216,6 @@ def test_a_policy_tells_of_the_answer_that_it_comes_from() -> None:
         assert found.fetched_at == 940.0
     assert (refused.url, refused.status, refused.detail) == (ORIGIN.robots_url, None, "no answer")
     assert refused.fetched_at == 960.0
-    assert fresh.unreachable_since is None
-    assert outage.unreachable_since == refused.unreachable_since == 950.0
 
 
 def test_requests_are_kept_where_unreachable_means_defer() -> None:

@@ -337,8 +337,6 @@ def retry_after(headers: Headers, received: float) -> float:
     return max(seconds or 0.0, 0.0)
 
 
-# -- headers ------------------------------------------------------------------
-
 # RFC 9110 §5.5: no controls; a line end would begin another header.
 _SENDABLE = re.compile(r"[\x20-\x7e\xa0-\xff]+")
 # RFC 9110 §5.6.7: IMF-fixdate (a day of one digit is common), rfc850-date and

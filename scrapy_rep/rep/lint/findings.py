@@ -22,10 +22,10 @@ from ..parsing.groups import Group, read_groups
 from ..parsing.lines import (
     REP_FIELDS,
     RULES,
+    TYPOS,
     UTF16_MARKS,
     Field,
     Line,
-    is_typo,
     read_line,
     split_lines,
     utf16_of,
@@ -230,7 +230,7 @@ def _of_keys(numbered: list[tuple[int, Line]]) -> Iterator[Finding]:
             continue
         field = read.field.value
         if read.key.lower() != field.encode():
-            kind = FindingKind.TYPO if is_typo(read.key) else FindingKind.KEY_BY_START
+            kind = FindingKind.TYPO if read.key.lower() in TYPOS else FindingKind.KEY_BY_START
             yield Finding(number, kind, (read.key, field.capitalize()))
         if not read.colon:
             yield Finding(number, FindingKind.MISSING_COLON)

@@ -67,8 +67,8 @@ _AFTER_NUL = re.compile(rb"\0[^\n]*")
 _KEYS: dict[bytes, Field] = {
     field.value.encode(): field for field in Field if field not in (Field.UNKNOWN, Field.BLANK)
 }
-# Leniency: the typos that the reference library accepts.
-_TYPOS = {
+#: Leniency: the typos that the reference library accepts.
+TYPOS = {
     b"useragent": Field.USER_AGENT,
     b"user agent": Field.USER_AGENT,
     b"dissallow": Field.DISALLOW,
@@ -81,7 +81,7 @@ _TYPOS = {
 # The order in which keys are tried by their start, as in the reference library.
 _BY_PREFIX = {
     key: field
-    for key, field in (_KEYS | _TYPOS).items()
+    for key, field in (_KEYS | TYPOS).items()
     if field in REP_FIELDS or field in (Field.SITEMAP, Field.CRAWL_DELAY)
 }
 # Keys in their usual spellings: one look-up reads most keys.
@@ -245,7 +245,7 @@ def read_line(line: bytes, dialect: Dialect) -> Line | None:
 
 def _field(key: bytes, dialect: Dialect) -> Field:
     """The field of *key*, which is in lower case."""
-    field = _KEYS.get(key) or (_TYPOS.get(key) if dialect.lenient_keys else None)
+    field = _KEYS.get(key) or (TYPOS.get(key) if dialect.lenient_keys else None)
     if field is None and dialect.keys_by_prefix:
         field = next((_BY_PREFIX[known] for known in _BY_PREFIX if key.startswith(known)), None)
     if field is None or (field is Field.ALLOW and not dialect.allow_lines):
@@ -255,7 +255,7 @@ def _field(key: bytes, dialect: Dialect) -> Field:
 
 # A line that begins with a key, of any dialect.
 _ANY_KEY = re.compile(
-    rb"(?:\A|[\r\n])[ \t\v\f]*(?:%s)[ \t\v\f]*[: \t\v\f]" % b"|".join([*_KEYS, *_TYPOS]),
+    rb"(?:\A|[\r\n])[ \t\v\f]*(?:%s)[ \t\v\f]*[: \t\v\f]" % b"|".join([*_KEYS, *TYPOS]),
     re.IGNORECASE,
 )
 
@@ -270,11 +270,6 @@ def utf16_of(body: bytes) -> str:
         return ""
     encoding = "utf-16-le" if body.startswith(codecs.BOM_UTF16_LE) else "utf-16-be"
     return encoding if _ANY_KEY.search(body[2:].decode(encoding, "replace").encode()) else ""
-
-
-def is_typo(key: bytes) -> bool:
-    """Whether *key* is an accepted misspelling."""
-    return key.lower() in _TYPOS
 
 
 def within_limit(body: bytes, max_size: int) -> bytes:

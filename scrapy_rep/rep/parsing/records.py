@@ -289,9 +289,6 @@ def _license(raw: bytes) -> tuple[str | None, str]:
     return (text, "") if _is_http_url(text) else (None, _NOT_A_URL)
 
 
-# -- preferences about use -------------------------------------------------------
-
-
 # draft-ietf-aipref-attach-05, §3.2: where the value starts with "/", the path
 # ends before the first space or tab; otherwise there is none.
 # https://contentsignals.org has the same in "Advanced Usage".

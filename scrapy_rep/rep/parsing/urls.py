@@ -50,9 +50,8 @@ _ODD = re.compile(b"\n(?![*%b]*[$]?\n)(.+)" % re.escape(_PLAIN))
 
 _AS_ENCODED = {byte: f"%{byte:02X}" for byte in range(256)}
 _AS_IS = {byte: chr(byte) for byte in range(256)}
-# A form consists of a table for raw bytes, and one for percent-encoded bytes.
-_Form = tuple[dict[int, str], dict[int, str]]
-_FORMS: dict[PathForm, _Form] = {
+# For each form, a table for raw bytes and one for percent-encoded bytes.
+_FORMS = {
     # Clients send a "%" without two hexadecimal digits unchanged.
     PathForm.CANONICAL: (
         _AS_ENCODED | {byte: chr(byte) for byte in [*_PLAIN, ord("%")]},
@@ -158,12 +157,11 @@ def path_to_match(url: str | bytes, dialect: Dialect) -> str:
     if dialect.path_form is PathForm.VERBATIM:
         return _verbatim_path(_bytes(url))
     path, mark, query = path_as_written(url)
-    form = _FORMS[dialect.path_form]
-    path = _in_form(path, form)
+    path = _in_form(path, dialect.path_form)
     if "/." in path:
         path = without_dot_segments(path)
     # RFC 9309 §2.2.2 compares bytes: the "?" of an empty query is one.
-    return path + mark + _in_form(query, form)
+    return path + mark + _in_form(query, dialect.path_form)
 
 
 def path_as_written(url: str | bytes) -> tuple[str, str, str]:
@@ -224,21 +222,16 @@ def _canonical_pattern(value: bytes, dialect: Dialect) -> str:
     text = value.decode("latin-1")
     if dialect.path_form is PathForm.VERBATIM:
         return _ESCAPED.sub(_escape, text)
-    form = _FORMS[dialect.path_form]
     if not dialect.wildcards:
-        return _in_form(text, form)
-    anchor = "$" if text.endswith("$") else ""
-    if anchor:
-        text = text[:-1]
-    return "*".join([_in_form(piece, form) for piece in text.split("*")]) + anchor
+        return _in_form(text, dialect.path_form)
+    core = text.removesuffix("$")
+    pieces = [_in_form(piece, dialect.path_form) for piece in core.split("*")]
+    return "*".join(pieces) + text[len(core) :]
 
 
-# -- canonical and decoded form -----------------------------------------------
-
-
-def _in_form(text: str, form: _Form) -> str:
+def _in_form(text: str, form: PathForm) -> str:
     """*text*, one character per byte, in *form*."""
-    raw, encoded = form
+    raw, encoded = _FORMS[form]
     if "%" not in text:
         return text.translate(raw)
     parts = _ENCODED.split(text)
@@ -275,8 +268,6 @@ def _bytes(url: str | bytes) -> str:
 def _strip(url: str) -> str:
     return url.strip(_AROUND).translate(_DROPPED)
 
-
-# -- verbatim form: the reference library -------------------------------------
 
 # robots.cc, MaybeEscapePattern: "%aa" becomes "%AA", bytes with the highest
 # bit set become "%XX", nothing is ever decoded.

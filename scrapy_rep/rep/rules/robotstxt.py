@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from itertools import chain
 from operator import attrgetter
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from ..dialects import RFC9309, Dialect
 from ..lint.findings import Finding, read_findings
@@ -33,13 +33,8 @@ _Value = TypeVar("_Value")
 
 #: Lines and patterns of rules, and which of them allow.
 Combined = tuple[Sequence[int], list[str], Sequence[bool]]
-
-
-class _Ours(NamedTuple):
-    """An index of the rules that apply to an agent, and their groups."""
-
-    rules: RuleSet
-    groups: tuple[OurGroup, ...]
+# An index of the rules that apply to an agent, and their groups.
+_Ours = tuple[RuleSet, tuple[OurGroup, ...]]
 
 
 class RobotsTxt:
@@ -151,7 +146,7 @@ class RobotsTxt:
         if verdicts[0].reason in (Reason.INVALID_URL, Reason.ROBOTS_TXT_ITSELF):
             return verdicts[0]
         path = self._path(url)
-        weights = [self._about(agent).rules.decide(path) for agent in named]
+        weights = [self._about(agent)[0].decide(path) for agent in named]
         best = TOO_COSTLY if TOO_COSTLY in weights else max(weights)
         if best != NO_RULE:
             return verdicts[weights.index(best)]
@@ -201,19 +196,17 @@ class RobotsTxt:
 
     def lines_naming(self, agents: Agents) -> tuple[AgentLine, ...]:
         """The user-agent lines that name *agents*; if there are none, the lines with ``*``."""
-        return tuple(chain.from_iterable(group.agents for group in self._about(agents).groups))
+        return tuple(chain.from_iterable(group.agents for group in self._about(agents)[1]))
 
-    def _values(self, agents: Agents, field: Field, kind: type[_Value]) -> Iterator[_Value]:
-        for record in self.records_for(agents, {field}):
-            if isinstance(record.value, kind):
-                yield record.value
+    def _values(self, agents: Agents, field: Field, kind: type[_Value]) -> list[_Value]:
+        records = self.records_for(agents, {field})
+        return [each.value for each in records if isinstance(each.value, kind)]
 
     @property
     def sitemaps(self) -> tuple[str, ...]:
         """The values of the Sitemap lines, in order, without duplicates: untrusted text."""
         records = read_other_records(self.body, self.dialect, {Field.SITEMAP})
-        values = [record.value for record in records]
-        return tuple(dict.fromkeys(value for value in values if isinstance(value, str)))
+        return tuple(dict.fromkeys(each.value for each in records if isinstance(each.value, str)))
 
     @property
     def records(self) -> tuple[OtherRecord, ...]:
@@ -242,7 +235,7 @@ class RobotsTxt:
         """Whether the rules for *agents*, which have no index yet, allow *path*."""
         key = as_key(agents)
         if key in self._requested:
-            return self._about(agents).rules.decide(path) & 1 == 1
+            return self._about(agents)[0].decide(path) & 1 == 1
         # Of many sites, a crawl requests one page only: building an index would take too long.
         self._requested = (*self._requested[-_MAX_AGENTS:], key)
         _, groups = groups_about(self.body, self.dialect, preferences(agents))
@@ -254,7 +247,7 @@ class RobotsTxt:
         if key not in self._ours:
             agent, groups = groups_about(self.body, self.dialect, preferences(agents))
             # Other agents may have the same groups.
-            ours = self._ours.get(agent) or _Ours(
+            ours = self._ours.get(agent) or (
                 RuleSet(*self._combined(groups), self.dialect),
                 tuple(our_group(group, agent, self.dialect) for group in groups),
             )

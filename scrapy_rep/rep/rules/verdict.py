@@ -74,7 +74,9 @@ class Verdict:
         if decided := self.rule or self.record:
             names = listed(dict.fromkeys(agent.name for agent in self.group))
             by = f'by "{decided}" (line {self.line}, group {names}) of {where}'
-            return "; ".join(filter(None, (by, _MERGED if self.merged else "", self.detail)))
+            if self.merged:
+                by += "; a record between the user-agent lines does not end the group"
+            return f"{by}; {self.detail}" if self.detail else by
         text = _SENTENCES[self.reason].format(where=where)
         return f"{text} ({self.detail})" if self.detail else text
 
@@ -88,8 +90,6 @@ def origin_or_verdict(url: str) -> Origin | Verdict:
             return Verdict(True, Reason.OTHER_SCHEME)
         return Verdict(False, Reason.INVALID_URL, detail=printable(str(error)))
 
-
-_MERGED = "a record between the user-agent lines does not end the group"
 
 _SENTENCES = {
     Reason.MATCHING_LIMIT: (
