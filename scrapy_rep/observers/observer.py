@@ -125,11 +125,9 @@ class Observers:
                     continue
                 self._failed.add(observer)
                 logger.error(
-                    "%(observer)s failed (%(error)s) and may miss events. The crawl continues.",
-                    {
-                        "observer": global_object_name(type(observer)),
-                        "error": printable(f"{type(error).__name__}: {error}"),
-                    },
+                    "%s failed (%s) and may miss events. The crawl continues.",
+                    global_object_name(type(observer)),
+                    printable(f"{type(error).__name__}: {error}"),
                     exc_info=error,
                     extra={"spider": self._crawler.spider},
                 )

@@ -11,7 +11,7 @@ import base64
 import hashlib
 import secrets
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import lru_cache
 from importlib.resources import files
@@ -22,19 +22,26 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from scrapy_rep import __version__
-from scrapy_rep.observers.report.diagnosis import (
-    attention,
-    changes,
-    paced_sites,
-    slowest_fetches,
-    timeline,
-    top_rules,
-)
+from scrapy_rep.observers.report import diagnosis
 from scrapy_rep.observers.report.model import CrawlReport, Event, LineReport, OriginReport
 from scrapy_rep.observers.report.previous import snapshot
 from scrapy_rep.observers.report.words import REASONS, access_meanings, moment
 
 _TEMPLATES = "template"
+#: The columns of the table, and their values for an origin.
+_COLUMNS: dict[str, Callable[[OriginReport], object]] = {
+    "origin": lambda origin: origin.origin,
+    "access": lambda origin: origin.access,
+    "freshness": lambda origin: origin.freshness,
+    "status": lambda origin: origin.status,
+    "allowed": lambda origin: origin.decisions and origin.decisions.allowed,
+    "refused": lambda origin: origin.decisions and origin.decisions.refused,
+    "fetches": lambda origin: origin.fetch_count,
+    "lines": lambda origin: origin.file and len(origin.file.lines) + origin.file.lines_left_out,
+    "errors": lambda origin: origin.file and origin.file.errors,
+    "warnings": lambda origin: origin.file and origin.file.warnings,
+    "disagreements": lambda origin: origin.disagreement_count,
+}
 
 
 def write_page(path: Path, report: CrawlReport) -> int:
@@ -73,31 +80,23 @@ def render(report: CrawlReport) -> Iterator[str]:
     style, script = _asset("page.css"), _asset("page.js")
     columns, found = _columns(report), Counter(origin.access for origin in report.origins)
     meanings = access_meanings(report.when_unreachable)
-    stream = (
-        _environment()
-        .get_template("page.html")
-        .stream(
-            report=report,
-            version=__version__,
-            style=Markup(style),
-            script=Markup(script),
-            policy=_policy(style, script),
-            snapshot=snapshot(report),
-            positions={origin.origin: n for n, origin in enumerate(report.origins)},
-            attention=attention(report),
-            changes=changes(report),
-            totals=_totals(report),
-            outcomes={outcome: found[outcome] for outcome in meanings if found[outcome]},
-            access_meanings=meanings,
-            reasons=REASONS,
-            timeline=timeline(report),
-            top_rules=top_rules(report),
-            paced_sites=paced_sites(report),
-            slowest_fetches=slowest_fetches(report),
-            columns=columns,
-            rows=[[cells[name] for name in columns] for cells in map(_cells, report.origins)],
-            details=_details,
-        )
+    template = _environment().get_template("page.html")
+    stream = template.stream(
+        report=report,
+        diagnosis=diagnosis,
+        version=__version__,
+        style=Markup(style),
+        script=Markup(script),
+        policy=_policy(style, script),
+        snapshot=snapshot(report),
+        positions={origin.origin: n for n, origin in enumerate(report.origins)},
+        totals=_totals(report),
+        outcomes={outcome: found[outcome] for outcome in meanings if found[outcome]},
+        access_meanings=meanings,
+        reasons=REASONS,
+        columns=columns,
+        rows=[[_COLUMNS[name](origin) for name in columns] for origin in report.origins],
+        details=_details,
     )
     stream.enable_buffering(200)
     return stream
@@ -132,36 +131,16 @@ def _totals(report: CrawlReport) -> dict[str, int]:
     return totals
 
 
-def _cells(origin: OriginReport) -> dict[str, object]:
-    """All that the table may show of *origin*, by the name of the column."""
-    decisions, file = origin.decisions, origin.file
-    return {
-        "origin": origin.origin,
-        "access": origin.access,
-        "freshness": origin.freshness,
-        "status": origin.status,
-        "allowed": decisions and decisions.allowed,
-        "refused": decisions and decisions.refused,
-        "fetches": origin.fetch_count,
-        "lines": file and len(file.lines) + file.lines_left_out,
-        "errors": file and file.errors,
-        "warnings": file and file.warnings,
-        "disagreements": origin.disagreement_count,
-    }
-
-
 def _columns(report: CrawlReport) -> dict[str, str]:
     """The names of columns for which something is known, and what these are of."""
-    columns = dict.fromkeys(("origin", "access"), "text")
-    if any(origin.freshness for origin in report.origins):
-        columns["freshness"] = "text"
-    numbers = ["status"]
-    if report.decisions is not None:
-        numbers += ["allowed", "refused", "fetches"]
-    numbers += ["lines", "errors", "warnings"]
-    if any(origin.disagreement_count for origin in report.origins):
-        numbers.append("disagreements")
-    return columns | dict.fromkeys(numbers, "number")
+    known = dict.fromkeys(("allowed", "refused", "fetches"), report.decisions is not None)
+    known["freshness"] = any(origin.freshness for origin in report.origins)
+    known["disagreements"] = any(origin.disagreement_count for origin in report.origins)
+    return {
+        name: "text" if name in ("origin", "access", "freshness") else "number"
+        for name in _COLUMNS
+        if known.get(name, True)
+    }
 
 
 def _details(origin: OriginReport) -> dict[str, Any]:
