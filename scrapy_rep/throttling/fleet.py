@@ -54,10 +54,8 @@ _SLOT = 1.1
 _LATE = 0.05
 # Seconds between two questions of a worker that cannot know how many others there are.
 _ASK_EVERY = 1.0
-# At the end of a crawl, how often there is a look at what is under way, and the
-# seconds between two looks.
-_LOOKS_AT_END = 20
-_LOOK = 0.05
+# Seconds between looks at what is under way at the end of a crawl.
+_PAUSES_AT_END = 20 * (0.05,)
 
 _ALONE = "this worker sends one request in %d delays of a site (workers: %d)"
 _UNKNOWN = (
@@ -151,15 +149,13 @@ class FleetBackend:
         self._run(self.store.start())
 
     async def _close(self) -> None:
+        # The throttle has ended its turns by now.
         for key, news in list(self._news.items()):
-            if news.event is Event.HELD:
-                self._forget(key)
-            else:
-                self._tell_now(key, news)
-        for _ in range(_LOOKS_AT_END):
+            self._tell_now(key, news)
+        for seconds in _PAUSES_AT_END:
             if not self._under_way and not self._news:
                 break
-            await pause(_LOOK)
+            await pause(seconds)
         # What is not heard by now is not told any more.
         for key in list(self._news):
             self._forget(key)
@@ -222,6 +218,8 @@ class FleetBackend:
 
     async def _say(self, key: tuple[str, str], news: _News) -> None:
         """Tell the store, and again until it has heard it, or until there are other news."""
+        if self._news.get(key) is not news:
+            return
         is_held = news.event is Event.HELD
         ago = 0.0 if is_held else self.clock() - news.since
         is_heard = True

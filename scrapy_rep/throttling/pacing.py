@@ -1,7 +1,7 @@
 """How fast requests to an origin may follow each other: Crawl-delay and Request-rate.
 
-:class:`Pacing` knows what origins ask for, and tells the throttle what Scrapy does. That
-the delay is kept is the work of :class:`~scrapy_rep.throttling.throttle.Throttle`.
+:class:`Pacing` knows what origins ask for, and connects Scrapy's signals to the
+:class:`~scrapy_rep.throttling.throttle.Throttle`, which keeps the delay.
 """
 
 from __future__ import annotations

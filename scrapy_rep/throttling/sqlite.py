@@ -125,6 +125,6 @@ def _decode(value: object) -> Turns:
 
 def _time(value: object) -> float:
     # Not true of NaN, either.
-    if not isinstance(value, float | int) or not value < float("inf"):
+    if not isinstance(value, float | int) or not value < inf:
         raise ValueError
     return float(value)

@@ -724,8 +724,10 @@ async def test_after_the_end_no_turn_is_held(worker: Worker) -> None:
 @pytest_twisted.ensureDeferred
 async def test_a_crawl_that_ends_with_a_request_holds_no_turn(worker: Worker) -> None:
     worker.throttle.reached(worker.admit())
+    # As Pacing does.
+    worker.throttle.close()
     await close(worker)
-    assert worker.said() == [GRANT, ("close",)]
+    assert worker.said() == [GRANT, (Event.OVER, SITE, DELAY, 0.0), ("close",)]
     worker.loop.advance(10)
     assert worker.said() == []
 
@@ -752,6 +754,21 @@ async def test_the_end_of_a_crawl_waits_for_a_store_that_comes_back(failing: Wor
     failing.loop.advance(0.2)
     await closed
     assert [what for what, *_ in failing.said()] == [Event.SLOW, "close"]
+
+
+@pytest_twisted.ensureDeferred
+async def test_what_is_told_while_the_crawl_ends_is_not_told_after_it(worker: Worker) -> None:
+    worker.store.answers_after = Deferred()
+    worker.backend.tell(Event.SLOW, SITE, 3.0)
+    closed = close(worker)
+    await deferred_from_coro(asyncio.sleep(0.02))
+    worker.store.fails = StoreError("silent")
+    worker.store.answers_after.callback(None)
+    worker.store.answers_after = None
+    await closed
+    worker.said()
+    worker.loop.advance(10)
+    assert worker.said() == []
 
 
 @pytest_twisted.ensureDeferred
