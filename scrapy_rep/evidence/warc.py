@@ -71,7 +71,7 @@ def answered(exchange: Exchange) -> Answered:
     ]
     if exchange.content_encoding:
         headers.append((b"Content-Encoding", exchange.content_encoding))
-    truncated = "disconnect" if "dataloss" in response.flags else ""
+    truncated = "disconnect" if {"dataloss", "download_stopped"} & {*response.flags} else ""
     return Answered(
         response.url,
         response.status,
