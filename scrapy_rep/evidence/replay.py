@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from scrapy import Request
@@ -35,10 +36,9 @@ def replay(
     for number, answer in enumerate(answers, 1):
         if answer.url != hops.urls[-1]:
             raise NotAsClaimed(f"the archive has an answer from {answer.url}, not {hops.urls[-1]}")
-        try:
+        result: FetchResult | None = no_answer
+        with suppress(FetchFailed):
             result = hops.add(_exchange(answer, claimed["user_agent"]))
-        except FetchFailed:
-            result = no_answer
         if result is None:
             continue
         if number < len(answers):

@@ -69,7 +69,7 @@ def answered(exchange: Exchange) -> Answered:
     ]
     if exchange.content_encoding:
         headers.append((b"Content-Encoding", _one_line(exchange.content_encoding)))
-    truncated = "disconnect" if "dataloss" in response.flags else ""
+    truncated = "disconnect" if {"dataloss", "download_stopped"} & {*response.flags} else ""
     if exchange.is_cut:
         truncated = "length"
     return Answered(response.url, response.status, tuple(headers), response.body, truncated)

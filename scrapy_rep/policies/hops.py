@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from urllib.parse import urldefrag, urljoin, urlsplit
+from urllib.parse import urljoin, urlsplit
 
 from scrapy import Request
 from w3lib.url import safe_url_string
@@ -110,7 +110,7 @@ def target_of(status: int, location: str | None, url: str) -> str | None:
     if status not in _REDIRECTS or not location:
         return None
     try:
-        target = urldefrag(urljoin(url, safe_url_string(location.encode("latin-1"))))[0]
+        target = urljoin(url, safe_url_string(location.encode("latin-1")))
         parts = urlsplit(target)
         if parts.scheme not in _SCHEMES:
             return target
@@ -129,6 +129,8 @@ def _read(exchange: Exchange, max_size: int) -> tuple[bytes, bool]:
         return b"", False
     if "dataloss" in response.flags:
         raise FetchFailed("the connection closed before the end of the body")
+    if "download_stopped" in response.flags and not is_cut:
+        raise FetchFailed("an extension raised StopDownload")
     if len(encoding) > _MAX_ENCODING:
         raise FetchFailed(f"the Content-Encoding header has more than {_MAX_ENCODING} bytes")
     # One byte more shows whether the body is longer.

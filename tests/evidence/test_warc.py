@@ -47,12 +47,26 @@ def heads(records: bytes) -> list[dict[str, str]]:
         exchange(BODY, 404, {"ETag": b'"\xe9%"', "Set-Cookie": ["a", "b"]}),
         exchange(BODY, 599, {"Location": b"/\xc3\xa9 x"}, is_cut=True),
         exchange(b"\x1f\x8b", encoding=b"gzip,x", flags=("dataloss",)),
+        exchange(b"", flags=("download_stopped",)),
         exchange(b"", 304, {"ETag": '"x"'}),
     ],
 )
 def test_an_answer_is_read_as_it_was_written(each: Exchange) -> None:
     records = WarcWriter().fetch(URL, [each], {"outcome": "fine"}, NOON)
     assert WarcReader().read(records) == [answered(each)]
+
+
+@pytest.mark.parametrize(
+    ("flag", "is_cut", "truncated"),
+    [
+        ("", False, ""),
+        ("dataloss", False, "disconnect"),
+        ("download_stopped", False, "disconnect"),
+        ("download_stopped", True, "length"),
+    ],
+)
+def test_why_a_body_is_not_whole(flag: str, is_cut: bool, truncated: str) -> None:
+    assert answered(exchange(is_cut=is_cut, flags=(flag,))).truncated == truncated
 
 
 def test_a_line_end_in_a_header_makes_no_other_header() -> None:

@@ -133,6 +133,17 @@ class TestGzipMembers:
     def test_the_limit_holds_over_all_of_them(self) -> None:
         assert decompress(gzip.compress(TEXT) * 3, ["gzip"], 40, cut=False) == (TEXT * 2)[:40]
 
+    @pytest.mark.parametrize("first", [LIMIT // 2, LIMIT - 1, LIMIT])
+    def test_a_bomb_in_a_later_one_costs_no_more_memory_than_the_limit(self, first: int) -> None:
+        body = gzip.compress(b"a" * first) + gzip.compress(b"\0" * 1_000_000) * 20
+        tracemalloc.start()
+        try:
+            assert len(decompress(body, ["gzip"], LIMIT, cut=False)) == LIMIT
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert peak < 200_000
+
     def test_no_more_than_a_hundred_are_read(self) -> None:
         # Each may be a few bytes that stand for none.
         body = gzip.compress(b"a") * 99 + gzip.compress(TEXT)

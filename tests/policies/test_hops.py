@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Callable
 
 import pytest
@@ -174,13 +175,13 @@ def answer(
     *,
     encoding: bytes = b"",
     is_cut: bool = False,
-    is_broken: bool = False,
+    flag: str = "",
     user_agent: str = "A",
     **fields: list[bytes],
 ) -> Exchange:
     request = Request(FIRST, headers={"User-Agent": user_agent})
     by_name = {name: headers(**fields)(name) for name in ("location", "age", "etag")}
-    response = Response(FIRST, status, by_name, body, ["dataloss"] if is_broken else [])
+    response = Response(FIRST, status, by_name, body, [flag])
     return Exchange(request, response, encoding, is_cut)
 
 
@@ -193,7 +194,7 @@ def read(exchange: Exchange) -> tuple[bytes, bool]:
 
 def test_a_file_after_a_redirect() -> None:
     hops = Hops([FIRST], 5, 500)
-    moved = answer(b"gone", 301, is_broken=True, location=[b"/2"], age=[b"5"], etag=[b'"0"'])
+    moved = answer(b"gone", 301, flag="dataloss", location=[b"/2"], age=[b"5"], etag=[b'"0"'])
     assert hops.add(moved) is None
     assert hops.urls == [FIRST, "https://example.com/2"]
     assert hops.add(answer(b"file", user_agent="B", etag=[b'"1"'])) == FetchResult(
@@ -218,6 +219,13 @@ def test_no_more_redirects_than_the_limit_are_followed() -> None:
         failure=Failure.TOO_MANY_REDIRECTS,
         detail="2 redirects, the last one to https://example.com/3",
     )
+
+
+def test_of_a_long_target_the_start_is_shown() -> None:
+    result = Hops([FIRST], 0, 500).add(answer(status=301, location=[b"/" + b"x" * 1000]))
+    assert result is not None
+    assert result.detail.endswith("xxx…")
+    assert len(result.detail) < 250
 
 
 @pytest.mark.parametrize("location", [b"/robots.txt", b"/2"])
@@ -247,19 +255,22 @@ def test_one_byte_more_than_is_read_shows_that_there_are_more(status: int) -> No
     assert read(answer(b"12345", status)) == (b"12345", False)
     assert read(answer(b"123456", status)) == (b"123456", True)
     assert read(answer(b"1234567", status)) == (b"123456", True)
-    assert read(answer(b"123", status, is_cut=True)) == (b"123", True)
+    assert read(answer(b"123", status, is_cut=True, flag="download_stopped")) == (b"123", True)
+    encoded = gzip.compress(b"123")[:-5]
+    assert read(answer(encoded, status, encoding=b"gzip", is_cut=True)) == (b"123", True)
 
 
 @pytest.mark.parametrize("status", [199, 300, 404])
 def test_of_other_statuses_the_body_does_not_count(status: int) -> None:
-    broken = answer(b"12345", status, encoding=b"gzip", is_cut=True, is_broken=True)
+    broken = answer(b"12345", status, encoding=b"gzip", is_cut=True, flag="dataloss")
     assert read(broken) == (b"", False)
 
 
 @pytest.mark.parametrize(
     ("broken", "why"),
     [
-        (answer(b"123", is_broken=True), "the connection closed before the end of the body"),
+        (answer(b"123", flag="dataloss"), "the connection closed before the end of the body"),
+        (answer(flag="download_stopped"), "an extension raised StopDownload"),
         (answer(b"123", encoding=b"," * 1025), "the Content-Encoding header has more than 1024"),
         (answer(b"123", encoding=b"none, gzip"), "cannot decode Content-Encoding 'gzip'"),
     ],

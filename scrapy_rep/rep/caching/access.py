@@ -48,7 +48,7 @@ class FetchResult:
     def size_to_read(self, max_size: int) -> int:
         """How many bytes of the body are parsed if *max_size* is the limit."""
         # The last line of a cut body is incomplete. The limit of that crawl may have been smaller.
-        return min(max_size, len(self.body) - self.cut)
+        return min(max_size, max(len(self.body) - self.cut, 0))
 
 
 def access_result(result: FetchResult, dialect: Dialect, overrides: Overrides = None) -> Access:
