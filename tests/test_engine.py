@@ -153,6 +153,12 @@ def test_a_slot_is_free_if_nothing_is_queued_and_it_may_transfer(free: int, is_f
     assert not engine.slot_is_free("a")
 
 
+def test_the_slot_of_a_request_is_what_the_downloader_says() -> None:
+    request = Request("http://a/")
+    assert Engine(scrapys(get_slot_key=lambda asked: "b")).slot_key(request) == "b"
+    assert Engine(scrapys(get_slot_key=None)).slot_key(request) is None
+
+
 @pytest.mark.parametrize(
     ("running", "closing", "is_closing"),
     [(True, None, False), (True, object(), True), (False, None, True)],

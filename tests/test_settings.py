@@ -230,6 +230,7 @@ REFUSED: list[tuple[str, Any, str]] = [
     ),
     ("REP_ARCHIVE", 1, "accepted: the path of a directory"),
     ("REP_ARCHIVE", "s3://bucket/a", "not a URL"),
+    ("REP_ARCHIVE", "a\0b", "accepted: the path of a directory"),
     ("REP_AUDIT", "gopher://a", " gs, s3, stdout"),
     ("REP_COMPARE_FEED", "gopher://a", " gs, s3, stdout"),
     ("REP_COMPARE_FEED", 1, "accepted: a path"),

@@ -436,7 +436,9 @@ async def test_a_stop_wakes_whoever_waits(stack: ExitStack) -> None:
     # And nobody begins to wait.
     assert await leaves(held.wait(never()))
     assert await leaves(held.sleep(5))
-    assert await leaves(crawl.hold("late").wait(never()))
+    late = Manual(stack, 3)
+    late.engine.is_closing = True
+    assert await leaves(late.hold().wait(never()))
 
 
 @in_a_loop
