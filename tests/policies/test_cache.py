@@ -736,6 +736,8 @@ async def test_peek_finds_what_may_be_used() -> None:
     policy = await one.fetched()
     assert one.cache.peek(ASKING.url) is policy
     assert one.cache.peek("https://example.com") is None
+    # Without a slash, it is not of the origin that it starts with.
+    assert one.cache.peek("https://example.comm") is None
     assert one.cache.peek("https://other.example/page") is None
     one.clock.now = policy.until
     assert one.cache.peek(ASKING.url) is None
