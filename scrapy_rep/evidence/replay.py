@@ -50,6 +50,11 @@ def replay(
         return no_answer
     if hops.urls[-1].startswith(HTTP):
         raise NotAsClaimed("the archive does not have the answer")
+    return _from_another_server(hops, claimed)
+
+
+def _from_another_server(hops: Hops, claimed: Mapping[str, Any]) -> FetchResult:
+    """The result by a server that does not speak HTTP, whose answers are not in the archive."""
     return FetchResult(
         hops.urls[-1],
         claimed["status"],

@@ -108,3 +108,7 @@ def test_a_dialect_is_data() -> None:
 def test_the_last_byte_of_a_cut_body_is_not_read(cut: bool, max_size: int, size: int) -> None:
     result = FetchResult("https://example.com/robots.txt", 200, b"a\nb\nc", cut=cut)
     assert result.size_to_read(max_size) == size
+
+
+def test_of_an_empty_body_that_is_cut_nothing_is_read() -> None:
+    assert FetchResult("https://example.com/robots.txt", 200, b"", cut=True).size_to_read(9) == 0
