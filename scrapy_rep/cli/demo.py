@@ -133,7 +133,7 @@ class _DemoSpider(Spider):
     name = "robots-demo"
     sites: list[Served]
     printer: Printer
-    #: By URL, those to requests for robots.txt.
+    #: By URL, of robots.txt and pages.
     responses: dict[str, Response]
     #: Why Scrapy ended the crawl: "finished", if all went well.
     reasons: list[str]
@@ -155,9 +155,7 @@ class _DemoSpider(Spider):
                 yield Request(site.url(path), done, errback=done, dont_filter=True, meta=meta)
 
     def downloaded(self, response: Response, request: Request) -> None:
-        # Only a request for a page has an errback.
-        if request.errback is None:
-            self.responses[request.url] = response.copy()
+        self.responses[request.url] = response.copy()
 
     def done(self, site: Served, path: str, result: Response | Failure) -> None:
         """Note what came of a page. Write a line if *site* is complete."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from scrapy_rep.cli.servers import Asked, LoopbackServers, http_response
 from tests.cli.running import command, from_json, in_a_terminal, robots
 from tests.cli.sites import HEADERS, RULES, serve, serve_rules, serve_status
+from tests.cli.stored import DEFAULT, copied, fill
 from tests.integration.crawl_process import SETUPS
 
 
@@ -129,6 +131,19 @@ def test_a_redirect_to_another_encoding(servers: LoopbackServers, tmp_path: Path
     lines = done.stdout.splitlines()
     assert "              to /moved" in lines
     assert "  encoding    UTF-16, by its byte order mark" in lines
+
+
+@pytest.mark.once
+def test_the_store_is_neither_read_nor_changed(servers: LoopbackServers, tmp_path: Path) -> None:
+    site = serve_rules(servers)
+    headers = (("etag", '"v0"'),)
+    fill(tmp_path / DEFAULT, copied(site.url, time.time(), b"# stored", headers=headers))
+    before = (tmp_path / DEFAULT).read_bytes()
+    (value,) = from_json(robots(tmp_path, "fetch", "--json", site.url))
+    assert value["size"] == len(RULES)
+    assert "if-none-match" not in site.asked[0].headers
+    assert (tmp_path / DEFAULT).read_bytes() == before
+    assert [path.name for path in (tmp_path / DEFAULT).parent.iterdir()] == [DEFAULT.name]
 
 
 @pytest.mark.once

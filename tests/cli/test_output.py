@@ -45,6 +45,17 @@ def test_columns_are_as_wide_as_the_first_rows_need() -> None:
     ]
 
 
+@pytest.mark.parametrize(("width", "least"), [(None, 6), (20, 6), (13, 4)])
+def test_a_least_width_is_kept_where_there_is_room(width: int | None, least: int) -> None:
+    out = io.StringIO()
+    with mock.patch.object(Printer, "width", width):
+        table = Table(Printer(out), [Column("line", width=6), Column("url", width=6)])
+        table.write([["1", "/a/b/c"]])
+    title, line, row = out.getvalue().splitlines()
+    assert (title, row) == (f"{'line':<{least}}  url", f"{'1':<{least}}  /a/b/c")
+    assert line == f"{'-' * least}  {'------' if least == 6 else '---'}"
+
+
 def test_nothing_is_cut_in_a_pipe() -> None:
     row = ["refused", "Disallow: /" + "a" * 200, "fetched", f"{SITE}/{'b' * 300}"]
     assert written(row)[2] == "  ".join(row)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -91,6 +92,16 @@ def test_help_of_the_command_lists_subcommands(capsys: pytest.CaptureFixture[str
     printed = capsys.readouterr().out
     for subcommand in RobotsCommand().subcommands:
         assert re.search(rf"^    {subcommand.name} +\w", printed, re.MULTILINE)
+
+
+@pytest.mark.parametrize("arguments", ["lint rules.txt", "lint missing.txt"])
+def test_interrupts_are_handled_as_before_afterwards(arguments: str) -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        run_in_process(*arguments.split())
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_version(capsys: pytest.CaptureFixture[str]) -> None:
