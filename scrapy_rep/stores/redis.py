@@ -75,7 +75,7 @@ local function lease(key, time, token, ms)
 end
 """
 
-# Each returns the time first.
+# Each returns the time first. The keys are those of the entry and the lease of an origin.
 _HELLO = "redis.call('SET', KEYS[1], '', 'PX', 1000) return {now()}"
 _READ = f"return {{now(), text(KEYS[1], {MAX_VALUE})}}"
 # The same token again is the same claim again: the connection broke.
@@ -88,7 +88,7 @@ return {{time, text(KEYS[1], {MAX_VALUE}), granted and 1 or 0}}
 """
 _RENEW = """
 local time = now()
-if holder(KEYS[1], time) == ARGV[1] then lease(KEYS[1], time, ARGV[1], ARGV[2]) end
+if holder(KEYS[2], time) == ARGV[1] then lease(KEYS[2], time, ARGV[1], ARGV[2]) end
 return {time}
 """
 # Entries from the future are from before the clock was set back. Where there is no
@@ -111,10 +111,10 @@ return done
 """
 _RELEASE = """
 local time = now()
-if holder(KEYS[1], time) == ARGV[1] then redis.call('DEL', KEYS[1]) end
+if holder(KEYS[2], time) == ARGV[1] then redis.call('DEL', KEYS[2]) end
 return {time}
 """
-_HELD = "local time = now() return {time, holder(KEYS[1], time) and 1 or 0}"
+_HELD = "local time = now() return {time, holder(KEYS[2], time) and 1 or 0}"
 
 
 class RedisStore(ValueStore):
@@ -145,14 +145,14 @@ class RedisStore(ValueStore):
 
     async def release(self, lease: Lease) -> None:
         self._leases.pop(lease.token, None)
-        await self._script(_RELEASE, [self._key("lease", lease.origin)], lease.token)
+        await self._script(_RELEASE, lease.origin, lease.token)
 
     async def has_lease(self, origin: Origin) -> bool:
-        (held,) = await self._script(_HELD, [self._key("lease", origin)])
+        (held,) = await self._script(_HELD, origin)
         return bool(held)
 
     async def delete(self, origin: Origin) -> bool:
-        return await self._unlink([self._key("entry", origin)]) > 0
+        return await self._unlink(self._keys_of(origin)[:1]) > 0
 
     async def clear(self) -> int:
         keys = await self._scan()
@@ -163,12 +163,12 @@ class RedisStore(ValueStore):
         await self._client.close()
 
     async def _get(self, origin: Origin) -> bytes | None:
-        (value,) = await self._script(_READ, [self._key("entry", origin)])
+        (value,) = await self._script(_READ, origin)
         return value  # type: ignore[no-any-return]
 
     async def _take(self, lease: Lease) -> tuple[bytes | None, bool]:
-        keys = [self._key(kind, lease.origin) for kind in ("entry", "lease")]
-        value, granted = await self._script(_CLAIM, keys, lease.token, self._left(lease))
+        left = self._left(lease)
+        value, granted = await self._script(_CLAIM, lease.origin, lease.token, left)
         if granted:
             self._leases[lease.token] = lease
         return value, bool(granted)
@@ -176,8 +176,7 @@ class RedisStore(ValueStore):
     async def _put(self, entry: CacheEntry, value: bytes, lease: Lease | None) -> None:
         token = lease.token if lease else ""
         self._leases.pop(token, None)
-        keys = [self._key(kind, entry.origin) for kind in ("entry", "lease")]
-        await self._script(_WRITE, keys, token, value)
+        await self._script(_WRITE, entry.origin, token, value)
 
     async def _keys(self) -> list[str]:
         start = len(self._prefix + "entry:{")
@@ -198,13 +197,11 @@ class RedisStore(ValueStore):
             raise UnreadableValue("of another type, too large, or not of this version")
         return _shifted(decode(origin, encoded), -self._client.ahead)
 
-    # -- one operation ------------------------------------------------------------
+    def _keys_of(self, origin: Origin) -> list[str]:
+        return [f"{self._prefix}{kind}:{{{key_of(origin)}}}" for kind in ("entry", "lease")]
 
-    def _key(self, kind: str, origin: Origin) -> str:
-        return f"{self._prefix}{kind}:{{{key_of(origin)}}}"
-
-    async def _script(self, lua: str, keys: list[str], *arguments: str | bytes | int) -> list[Any]:
-        return await self._client.script(self._lua + lua, keys, *arguments)
+    async def _script(self, lua: str, origin: Origin, *arguments: str | bytes | int) -> list[Any]:
+        return await self._client.script(self._lua + lua, self._keys_of(origin), *arguments)
 
     def _left(self, lease: Lease) -> int:
         """Milliseconds for which Redis may keep *lease* from now on."""
@@ -214,7 +211,7 @@ class RedisStore(ValueStore):
         """Find out what time it is in Redis, and if it can be written to; renew the leases."""
         await self._client.evaluate(redis, self._lua + _HELLO, [f"{self._prefix}hello"])
         for token, lease in list(self._leases.items()):
-            keys, left = [self._key("lease", lease.origin)], self._left(lease)
+            keys, left = self._keys_of(lease.origin), self._left(lease)
             if left > 0:
                 await self._client.evaluate(redis, self._lua + _RENEW, keys, token, left)
             else:

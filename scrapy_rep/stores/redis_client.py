@@ -224,6 +224,9 @@ class RedisClient:
         if self._staying is not None:
             self._staying.cancel()
             await asyncio.wait({self._staying})
+        # To those who wait for the first greeting.
+        self._trouble = f"{self._url.name}: it was closed"
+        self._settled.set()
         await self._hang_up()
 
     async def _hang_up(self) -> None:

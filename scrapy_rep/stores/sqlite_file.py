@@ -127,7 +127,7 @@ class SqliteFile:
             with suppress(sqlite3.Error):
                 db.close()
 
-    def _attempt(self, operation: Callable[[sqlite3.Connection], _T], others: int = 2) -> _T:
+    def _attempt(self, operation: Callable[[sqlite3.Connection], _T], number: int = 1) -> _T:
         try:
             # Not only once: where the file has been moved or deleted, what is written
             # to it now, nobody would see.
@@ -136,21 +136,18 @@ class SqliteFile:
             return operation(self._db or self._open())
         except BaseException as error:
             try:
-                if not others or not self._recover(error, is_new=others == 1):
+                if number == 3 or not self._recover(error, number):
                     raise
             finally:
                 # It may be in any state. Not closed before a damaged file has been renamed:
                 # closing writes to it.
                 self.close()
-        return self._attempt(operation, others - 1)
+        return self._attempt(operation, number + 1)
 
-    def _recover(self, error: BaseException, *, is_new: bool) -> bool:
-        """Make another attempt worthwhile, if that is possible.
-
-        *is_new*: this has been done before, so the connection is new.
-        """
+    def _recover(self, error: BaseException, number: int) -> bool:
+        """Make another attempt after that of this *number* worthwhile, if that is possible."""
         lacks_table = isinstance(error, sqlite3.OperationalError) and "no such" in str(error)
-        if lacks_table and not is_new:
+        if lacks_table and number == 1:
             # Truncated while it was open, or changed by a newer version of this package.
             return True
         # Subclasses of DatabaseError are about other things, as is what SQLite says otherwise.

@@ -80,7 +80,7 @@ def test_the_data_directory_of_a_project(tmp_path: Path, monkeypatch: pytest.Mon
         *["redis://host?prefix=%C3%A9", "redis://host?socket_timeout=0"],
         *["redis://host?socket_timeout=x", "redis+sentinel://a,b", "redis+sentinel://a,/main"],
         *["redis+sentinel:///main", "redis+cluster://", "redis+cluster://a/3", "redis+x://a"],
-        *["redis+cluster://a,,b", "redisx://a", "redisx+cluster://a"],
+        *["redis+cluster://a,,b", "redis+cluster://a:99999", "redisx://a", "redisx+cluster://a"],
         *["redis://host?prefix={a}", "redis+cluster://a?foo=1", "redis+sentinel://a/main/x"],
         # A slash in a password.
         *["redis://u:1/2@host", "redis+sentinel://u:1/x@a/3", "redis+cluster://u:1/@a"],

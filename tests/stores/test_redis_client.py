@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import threading
+import warnings
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -270,6 +272,41 @@ def test_closing_ends_all_and_the_next_use_opens_it_again(do: Do) -> None:
     do(scenario())
 
 
+def test_closing_ends_the_wait_for_the_first_greeting(do: Do) -> None:
+    async def scenario() -> None:
+        client = RedisClient(parse_url(PATIENT), lambda _: asyncio.Event().wait(), lambda: 0.0)
+        waiting = [asyncio.ensure_future(client.run(answer)) for _ in range(20)]
+        waiting.append(asyncio.ensure_future(client.ready()))  # type: ignore[arg-type]
+        await sleep(0)
+        await client.close()
+        for each in waiting:
+            with pytest.raises(StoreError, match="it was closed"):
+                await each
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    do(scenario())
+
+
+def test_an_operation_that_fails_after_its_time_is_not_mentioned(do: Do) -> None:
+    async def fail_late(_: Any) -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            raise OSError("it broke")
+
+    async def scenario() -> None:
+        mentioned: list[dict[str, Any]] = []
+        asyncio.get_running_loop().set_exception_handler(lambda _, said: mentioned.append(said))
+        client = client_of(Server())
+        with pytest.raises(StoreError, match="no answer for"):
+            await client.run(fail_late, 0.01)
+        await client.close()
+        gc.collect()
+        assert mentioned == []
+
+    do(scenario())
+
+
 @pytest.mark.parametrize(
     ("samples", "ahead"),
     [
@@ -302,7 +339,14 @@ async def test_in_a_thread() -> None:
     assert await client.run(answer) == "answer"
     with pytest.raises(StoreError, match="it broke"):
         await client.run(fail)
-    await client.close()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        await client.close()
+        assert "scrapy-rep-redis" not in {thread.name for thread in threading.enumerate()}
+        del client
+        gc.collect()
+    # Such as of a loop that was not closed.
+    assert [str(warning.message) for warning in caught] == []
 
 
 @pytest_twisted.ensureDeferred  # type: ignore[untyped-decorator]
@@ -331,6 +375,7 @@ async def test_waiting_for_a_thread_can_be_given_up() -> None:
         assert await client.run(answer) == "answer"
         assert ended == ["cancelled"]
         await client.close()
+        del doing
         gc.collect()
     # Such as of an answer that nobody waits for any more.
     assert [event for event in events if "log_failure" in event] == []
