@@ -18,7 +18,8 @@ PAGE = "https://example.com/a/page"
 NOFOLLOW = evaluate([Statement(Source.HEADER, "", frozenset({"follow"}))], 0.0)
 LINKS = b"""<base href="/b/">
 <a href="no" rel="nofollow">1</a> <a href="both" rel="NoFollow x">2</a> <a href="both">3</a>
-<a href=" /sp ace#top" rel="nofollow">4</a> <a href="ugc" rel="ugc">5</a>
+<a href=" /sp ace#top" rel="nofollow">4</a> <a href=" /end " rel="nofollow">8</a>
+<a href="ugc" rel="ugc">5</a>
 <a href="http://[" rel="nofollow">6</a> <a rel="nofollow">7</a>
 """
 
@@ -51,9 +52,9 @@ def dropped(one: NofollowMiddleware) -> int:
 
 def test_requests_for_links_with_a_rel_are_dropped() -> None:
     one = middleware()
-    paths = ("/b/no", "/b/no#x", "/b/both", "/sp%20ace", "/b/ugc", "/other")
+    paths = ("/b/no", "/b/no#x", "/b/both", "/sp%20ace", "/end", "/b/ugc", "/other")
     assert followed(one, page(), *paths) == ["/b/both", "/b/ugc", "/other"]
-    assert dropped(one) == 3
+    assert dropped(one) == 4
 
 
 def test_the_setting_has_the_rels() -> None:

@@ -179,7 +179,7 @@ def test_only_a_successful_response_is_a_page(
 
 
 def test_without_a_statement_nothing_is_counted() -> None:
-    crawl = Crawl(**TRAINS)
+    crawl = Crawl("User-agent: *\nDisallow: /x\n", **TRAINS)
     assert crawl.page({"X-Other": "noai"}).statements == ()
     assert crawl.stat("page_count") is None
 

@@ -98,6 +98,7 @@ def test_every_use_has_a_verdict_that_says_why() -> None:
         (("file", "header", "tag"), "tag"),
         (("file", "header", ""), "header"),
         (("tag", "header", "tag"), "tag"),
+        (("file", " header ", ""), "header"),
         (("file", "", ""), "file"),
         (("", "", ""), None),
     ],

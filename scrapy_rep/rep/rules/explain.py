@@ -118,9 +118,8 @@ def _weighed(
     for (line, field, _), pattern in zip(rules, patterns, strict=True):
         starred = dialect.wildcards and "*" in pattern
         stars += pattern.count("*")
-        if starred and stars > _MOST_EXPLAINED:
-            weight = _NOT_TRIED
-        else:
+        weight = _NOT_TRIED
+        if not starred or stars <= _MOST_EXPLAINED:
             weight = weight_of((line, pattern, field is Field.ALLOW), path, dialect)
         length = specific(weight) // 2 if longest else len(pattern)
         weighed[line] = weight, 0 if weight <= NO_RULE else length

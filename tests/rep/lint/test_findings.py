@@ -238,6 +238,8 @@ def test_names_of_several_groups(dialect: Dialect) -> None:
         "Line 1 already starts a group for *. The rules are combined.",
         "Line 2 already starts a group for x. The rules are combined.",
     ]
+    nameless = "User-agent:\nDisallow: /a\n\nUser-agent:\nDisallow: /b\n"
+    assert sentences(nameless, K.REPEATED_NAME, dialect) == []
 
 
 @ALL
