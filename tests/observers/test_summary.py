@@ -147,6 +147,15 @@ def test_origins_beyond_the_bound_are_counted_roughly(
     assert crawl.end(caplog)[1] == "origins: about 25 (successful 20, unreachable 5)"
 
 
+def test_an_origin_in_use_is_not_counted_again(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(summary, "_MAX_ORIGINS", 2)
+    crawl = Crawl()
+    crawl.learn(*(with_rules(b"", f"https://{name}") for name in "abaca"))
+    assert crawl.end(caplog)[1] == "origins: about 3 (successful 3)"
+
+
 def test_whoever_refused_often_is_found_among_many_others(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
