@@ -46,14 +46,8 @@ def replay(
         return no_answer
     if hops.urls[-1].startswith(HTTP):
         raise NotAsClaimed("the archive does not have the answer")
-    return FetchResult(
-        hops.urls[-1],
-        claimed["status"],
-        redirects=len(hops.urls) - 1,
-        detail=claimed["detail"],
-        via=tuple(hops.via),
-        user_agent=claimed["user_agent"],
-    )
+    said = {name: claimed[name] for name in ("status", "detail", "user_agent")}
+    return FetchResult(hops.urls[-1], redirects=len(hops.urls) - 1, via=tuple(hops.via), **said)
 
 
 def _as_received(answer: Answered) -> Answer:
