@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import scrapy
@@ -18,6 +18,8 @@ from scrapy_rep.evidence.chain import to_json
 from scrapy_rep.evidence.files import Archive, AuditLog, Region
 from scrapy_rep.observers.observer import Exchange, Fetched, Observer
 from scrapy_rep.observers.stats import count
+from scrapy_rep.rep.caching.recently_used import RecentlyUsed
+from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.settings import DEFAULTS
 
 if TYPE_CHECKING:
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_rep.rep.caching.cache_entry import CacheEntry
-    from scrapy_rep.rep.parsing.urls import Origin
     from scrapy_rep.rep.policy import Policy
     from scrapy_rep.rep.rules.verdict import Verdict
     from scrapy_rep.settings import RepSettings
@@ -102,8 +103,9 @@ class EvidenceRecorder(Observer):
         self._log = AuditLog(crawler, settings.audit) if settings.audit else None
         self._archive = Archive(crawler, settings.archive) if settings.archive else None
         self.observes_allowed = self._log is not None
-        self._known: OrderedDict[Origin, _Known] = OrderedDict()
-        self._known_bytes = 0
+        self._known = RecentlyUsed[Origin, _Known](
+            attrgetter("size"), _MAX_BYTES, settings.max_origins
+        )
         #: What is the same in all lines about decisions.
         self._constant = to_json(
             {
@@ -194,7 +196,7 @@ class EvidenceRecorder(Observer):
             access=access.value,
             entry=lines.entry_fields(entry),
         )
-        self._remember(_Known(entry, digest))
+        self._known.put(entry.origin, _Known(entry, digest))
 
     def _line_about(self, entry: CacheEntry, now: float) -> str | None:
         """The digest of the line about *entry*; it is written if there is none."""
@@ -208,18 +210,8 @@ class EvidenceRecorder(Observer):
             origin=str(entry.origin),
             entry=lines.entry_fields(entry),
         )
-        self._remember(_Known(entry, digest))
+        self._known.put(entry.origin, _Known(entry, digest))
         return digest
-
-    def _remember(self, known: _Known) -> None:
-        origin = known.entry.origin
-        earlier = self._known.pop(origin, None)
-        self._known_bytes += known.size - (earlier.size if earlier else 0)
-        self._known[origin] = known
-        while len(self._known) > self._settings.max_origins or (
-            self._known_bytes > _MAX_BYTES and len(self._known) > 1
-        ):
-            self._known_bytes -= self._known.popitem(last=False)[1].size
 
     # -- decisions ------------------------------------------------------------------------
 
@@ -264,7 +256,7 @@ class EvidenceRecorder(Observer):
             digest = self._line_about(policy.entry, now)
             rest = to_json(lines.policy_fields(policy, digest, self._settings))[1:-1]
             known = _Known(policy.entry, digest, policy, f",{rest}")
-            self._remember(known)
+            self._known.put(policy.origin, known)
         return known
 
 

@@ -50,19 +50,8 @@ def replay(
         return no_answer
     if hops.urls[-1].startswith(HTTP):
         raise NotAsClaimed("the archive does not have the answer")
-    return _from_another_server(hops, claimed)
-
-
-def _from_another_server(hops: Hops, claimed: Mapping[str, Any]) -> FetchResult:
-    """The result by a server that does not speak HTTP, whose answers are not in the archive."""
-    return FetchResult(
-        hops.urls[-1],
-        claimed["status"],
-        redirects=len(hops.urls) - 1,
-        detail=claimed["detail"],
-        via=tuple(hops.via),
-        user_agent=claimed["user_agent"],
-    )
+    said = {name: claimed[name] for name in ("status", "detail", "user_agent")}
+    return FetchResult(hops.urls[-1], redirects=len(hops.urls) - 1, via=tuple(hops.via), **said)
 
 
 def _exchange(answer: Answered, user_agent: str) -> Exchange:

@@ -116,6 +116,7 @@ def test_ai_agents_and_preferences_that_appear() -> None:
     assert found.records_removed == ("Crawl-delay: 5 (for *)",)
     back = changes(parsed(new + "User-agent: GPTBot\nDisallow: /\n"), parsed(OLD))
     assert back.ai_agents_removed == ("gptbot",)
+    assert back.ai_agents_added == found.ai_agents_removed == ()
 
 
 def test_urls_that_flip() -> None:

@@ -81,8 +81,9 @@ def test_a_group_of_thousands_of_names_does_not_fill_the_line() -> None:
     assert len(json.dumps(lines.verdict_fields(verdict))) < 1_000
 
 
-def answered(status: int, access: Access) -> Policy:
-    stored = StoredResponse(FetchResult(ORIGIN.robots_url, status), NOON, NOON)
+def answered(status: int, access: Access, failure: Failure | None = None) -> Policy:
+    result = FetchResult(ORIGIN.robots_url, status, failure=failure)
+    stored = StoredResponse(result, NOON, NOON)
     entry = CacheEntry(ORIGIN, stored)
     return replace(with_rules(b""), rules=None, access=access, entry=entry, stored=stored)
 
@@ -97,6 +98,7 @@ def answered(status: int, access: Access) -> Policy:
         (replace(unreachable(), when_unreachable=WhenUnreachable.ALLOW), ["REP_UNREACHABLE"]),
         (answered(404, Access.UNAVAILABLE), []),
         (answered(403, Access.DISALLOWED), ["REP_STATUS_OVERRIDES"]),
+        (answered(403, Access.UNAVAILABLE, Failure.TOO_MANY_REDIRECTS), []),
     ],
 )
 def test_settings_that_override_the_standard_are_named(

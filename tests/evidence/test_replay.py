@@ -115,4 +115,4 @@ def test_a_server_that_does_not_speak_http() -> None:
     found = replay(url, [answer(url=url)], FINE, 5, 500)
     assert found.body == BODY
     absent = replay(url, [], {**FINE, "status": 404, "detail": "status 404"}, 5, 500)
-    assert (absent.status, absent.body) == (404, b"")
+    assert absent == FetchResult(url, 404, detail="status 404", user_agent="ExampleBot/1.0")

@@ -72,6 +72,20 @@ def test_why_a_body_is_not_whole(flag: str, is_cut: bool, truncated: str) -> Non
 def test_a_line_end_in_a_header_makes_no_other_header() -> None:
     [answer] = [answered(exchange(headers={"ETag": b"a\r\nX: y"}))]
     assert answer.headers == ((b"Etag", b"a  X: y"),)
+    encoded = answered(exchange(encoding=b"gzip\r\nX: y"))
+    assert encoded.headers == ((b"Content-Encoding", b"gzip  X: y"),)
+
+
+def test_why_there_was_more_of_a_body() -> None:
+    assert answered(exchange()).truncated == ""
+    assert answered(exchange(flags=("dataloss",))).truncated == "disconnect"
+    assert answered(exchange(is_cut=True, flags=("dataloss",))).truncated == "length"
+
+
+def test_a_body_without_bytes_is_written_each_time() -> None:
+    writer = WarcWriter()
+    found = [heads(writer.fetch(URL, [exchange(b"")], {}, NOON))[0] for _ in range(2)]
+    assert [head["WARC-Type"] for head in found] == ["response", "response"]
 
 
 def test_each_exchange_has_a_response_and_its_request_and_the_fetch_has_metadata() -> None:

@@ -73,7 +73,7 @@ def test_an_origin_counts_once_by_what_was_learned_last(caplog: pytest.LogCaptur
 def test_failed_and_slow_fetches_and_dropped_links(caplog: pytest.LogCaptureFixture) -> None:
     crawl = Crawl()
     result = FetchResult("https://example.com/robots.txt", 503)
-    for number in range(5):
+    for number in range(6):
         crawl.summary.on_policy(with_rules(b"", f"https://slow{number}"), result, number / 2)
     for _ in range(3):
         crawl.summary.on_policy(unreachable("https://dead"), result, 0.5)
@@ -85,9 +85,9 @@ def test_failed_and_slow_fetches_and_dropped_links(caplog: pytest.LogCaptureFixt
         "failed fetches of robots.txt:",
         f"       3  {detail}",
         "slowest fetches of robots.txt:",
+        "     2.5 s  https://slow5/robots.txt",
         "     2.0 s  https://slow4/robots.txt",
         "     1.5 s  https://slow3/robots.txt",
-        "     1.0 s  https://slow2/robots.txt",
     ]
 
 
@@ -147,6 +147,15 @@ def test_origins_beyond_the_bound_are_counted_roughly(
     assert crawl.end(caplog)[1] == "origins: about 25 (successful 20, unreachable 5)"
 
 
+def test_an_origin_in_use_is_not_counted_again(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(summary, "_MAX_ORIGINS", 2)
+    crawl = Crawl()
+    crawl.learn(*(with_rules(b"", f"https://{name}") for name in "abaca"))
+    assert crawl.end(caplog)[1] == "origins: about 3 (successful 3)"
+
+
 def test_whoever_refused_often_is_found_among_many_others(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -165,6 +174,22 @@ def test_whoever_refused_often_is_found_among_many_others(
     # Each of the others refused once, and is said to have done so at most this much more.
     assert int(second.strip().partition(" ")[0]) <= 1 + found
     assert found < 1_000
+
+
+def test_an_origin_that_may_have_been_forgotten_starts_with_the_count_of_the_most_frequent_one(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(summary, "_MAX_REFUSING", 4)
+    crawl = Crawl()
+    for number, times in enumerate((6, 5, 3, 2, 1)):
+        crawl.refuse(with_rules(BODY, f"https://host{number}"), "/a", times)
+    by = '"Disallow: /a" (line 2)'
+    assert crawl.end(caplog)[3:] == [
+        "origins with most refusals (counts are up to 3 too high):",
+        f"       6  https://host0: {by}",
+        f"       5  https://host1: {by}",
+        f"       4  https://host4, 1 of them by {by}",
+    ]
 
 
 def test_a_table_that_is_full_does_not_grow(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,14 +24,11 @@ def facts(
         for names, count in (agents or {}).items()
     ]
     differing = [(name, printable(value)) for name, value in changed(scrapy_settings).items()]
-    versions = {
-        "scrapy-rep": __version__,
-        "Scrapy": scrapy.__version__,
-        "Python": platform.python_version(),
-    }
     return (
         *tokens,
         ("dialect", settings.dialect.name),
         *(differing or [("settings", "the defaults")]),
-        *versions.items(),
+        ("scrapy-rep", __version__),
+        ("Scrapy", scrapy.__version__),
+        ("Python", platform.python_version()),
     )

@@ -96,9 +96,13 @@ def test_one_allowed_request_is_enough() -> None:
 
 
 def test_a_file_with_errors() -> None:
-    concern = only_concern(crawl_report(origin_without_disagreements(b"Disallow: /\n")))
+    # The first line is worth a warning only.
+    origin = origin_without_disagreements(b"Unknown: line\nDisallow: /\n")
+    assert origin.file is not None
+    assert origin.file.warnings == 1
+    concern = only_concern(crawl_report(origin))
     assert concern.title == "Errors in robots.txt"
-    assert concern.items[0].text.startswith("1 error; line 1: ")
+    assert concern.items[0].text.startswith("1 error; line 2: ")
 
 
 def origin_without_disagreements(body: bytes) -> OriginReport:
@@ -189,12 +193,14 @@ def test_what_differs_from_the_previous_report() -> None:
             TWO: ("successful", ""),
             "https://same.example": ("successful", "cccc"),
             "https://gone.example": ("unavailable", ""),
+            "https://unread.example": ("successful", ""),
         },
     )
     report = crawl_report(
         healthy(ONE, digest="bbbb"),
         unreachable(TWO),
         healthy("https://same.example", digest="cccc"),
+        healthy("https://unread.example", digest="dddd"),
         healthy("https://new.example"),
         previous=before,
     )

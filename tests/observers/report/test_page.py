@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from scrapy_rep.observers.report import page as page_module
 from scrapy_rep.observers.report.file import read_file
-from scrapy_rep.observers.report.model import CrawlReport, OriginReport, RefusedURL
+from scrapy_rep.observers.report.model import CrawlReport, Decisions, OriginReport, RefusedURL
 from scrapy_rep.observers.report.page import render, write_page
 from scrapy_rep.rep.caching.access import FetchResult
 from scrapy_rep.rep.text import printable
@@ -35,10 +35,20 @@ def test_a_crawl() -> None:
     page = page_of(
         crawl_report(
             origin_report(ONE),
-            origin_report(TWO, access="unreachable", status=None, file=None, event_count=40),
+            origin_report(
+                TWO,
+                access="unreachable",
+                status=None,
+                file=None,
+                event_count=40,
+                decisions=Decisions(0, 9),
+                disagreement_count=0,
+            ),
             notes=("3 requests are in the totals only.",),
         )
     )
+    # The one that refused most is the first.
+    assert list(page.rows) == [TWO, ONE]
     assert page.rows[ONE] == {
         "origin": ONE,
         "access": "successful",
