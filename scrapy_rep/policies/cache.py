@@ -25,7 +25,7 @@ from scrapy_rep.policies.fetcher import RobotsTxtFetcher
 from scrapy_rep.policies.hops import user_agent_of
 from scrapy_rep.policies.memory import MAX_BYTES, bytes_of
 from scrapy_rep.policies.reader import PolicyReader
-from scrapy_rep.policies.states import Step, after_claim
+from scrapy_rep.policies.states import FetchWith, UseStored, after_claim
 from scrapy_rep.rep.caching.access import access_result
 from scrapy_rep.rep.caching.cache_entry import CacheEntry
 from scrapy_rep.rep.caching.freshness import shared_with, update, validators
@@ -222,13 +222,13 @@ class PolicyCache:
             claim = await self._store.claim(origin, self._lease_seconds)
             entry = self._newer(origin, claim.entry, asking)
             policy = await self._reader.read(entry, asking, self._clock())
-            step = after_claim(policy, waits, granted=claim.lease is not None)
-            if step is Step.FETCH:
-                return await self._fetch(origin, entry, asking, claim.lease)
-            if step is Step.USE_STORED and policy is not None:
+            step = after_claim(policy, claim.lease, waits)
+            if isinstance(step, FetchWith):
+                return await self._fetch(origin, entry, asking, step.lease)
+            if isinstance(step, UseStored):
                 if claim.lease is not None:
                     await self._store.release(claim.lease)
-                return self._stored(policy)
+                return self._stored(step.policy)
             count(self._crawler, "robotstxt/lease_wait_count")
             await self._store.wait_for_update(origin, self._lease_seconds)
             waits += 1
