@@ -238,6 +238,8 @@ def test_names_of_several_groups(dialect: Dialect) -> None:
         "Line 1 already starts a group for *. The rules are combined.",
         "Line 2 already starts a group for x. The rules are combined.",
     ]
+    thrice = "".join(f"User-agent: x\nDisallow: /{number}\n\n" for number in range(3))
+    assert [each[:6] for each in sentences(thrice, K.REPEATED_NAME, dialect)] == ["Line 1"] * 2
     nameless = "User-agent:\nDisallow: /a\n\nUser-agent:\nDisallow: /b\n"
     assert sentences(nameless, K.REPEATED_NAME, dialect) == []
 

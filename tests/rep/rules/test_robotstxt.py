@@ -579,6 +579,10 @@ def test_more_agents_may_ask_than_are_remembered(dialect: Dialect) -> None:
     for _ in range(2):
         lines = [robots.verdict(f"/{i}", name).line for i, name in enumerate(names)]
         assert lines == list(range(2, 202, 2))
+    for name in names:
+        robots.allowed("/", f"other-{name}")
+    assert len(robots._ours) <= 33  # noqa: SLF001
+    assert len(robots._requested) <= 33  # noqa: SLF001
 
 
 # -- merged groups: RFC 9309 §2.2.4 ------------------------------------------------------
