@@ -143,7 +143,8 @@ def test_redis_goes_and_comes_back_empty(
     # work now and then.
     levels = [line.split()[0] for line in result.our_log()]
     assert levels == (["WARNING", "INFO"] * len(levels))[: len(levels)]
-    assert len(levels) <= 10
+    # 1,000 requests and more would say it otherwise.
+    assert len(levels) <= 60
 
 
 @pytest.mark.once
