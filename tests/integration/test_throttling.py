@@ -84,10 +84,7 @@ async def crawl(spider: type[scrapy.Spider], settings: dict[str, Any], **options
 
 
 @pytest.mark.parametrize("queue", QUEUES)
-@pytest.mark.parametrize(
-    "others",
-    [60, 300, 3000],
-)
+@pytest.mark.parametrize("others", [60, 300, pytest.param(3000, marks=pytest.mark.once)])
 @pytest_twisted.ensureDeferred
 async def test_an_urgent_request_is_among_the_next_ones(
     servers: LoopbackServers, others: int, queue: str

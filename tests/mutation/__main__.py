@@ -49,7 +49,9 @@ _PYTEST += ["-p", "no:cacheprovider", "-p", "no:twisted", "-q", "--tb=no"]
 _PYTEST += ["-m", "not once and not hypothesis", *_TESTS]
 # Signals look at the arguments of what they call, which mutmut hides.
 _PYTEST += ["--deselect", "tests/holding/test_concurrency.py::test_signals_tell_of_requests"]
-_PYTEST += ["--deselect", "tests/holding/test_hold_queue.py::test_whoever_has_it_after_that[True"]
+_QUEUE = "tests/holding/test_hold_queue.py::"
+_PYTEST += ["--deselect", f"{_QUEUE}test_whoever_has_it_after_that[True"]
+_PYTEST += ["--deselect", f"{_QUEUE}test_a_request_from_the_disk_comes_from_the_scheduler"]
 # One that takes longer is left out, if there is another: twenty thousand groups, five thousand
 # times.
 _SLOW = 0.25

@@ -71,6 +71,7 @@ class TestEncodings:
         with pytest.raises(FetchFailed):
             decompress(b"User-agent: *\n" * 10, [encoding], LIMIT, cut=False)
 
+    @pytest.mark.once
     def test_of_a_bomb_costs_no_more_memory_than_the_limit(
         self, encoding: str, compress: Any
     ) -> None:

@@ -101,6 +101,7 @@ def test_one_lease_at_a_time_whoever_asks(tmp_path: Path) -> None:
     assert found["whole"]
 
 
+@pytest.mark.once
 @needs_posix
 @pytest.mark.parametrize(("origins", "granted"), [(50, 100), (2, 2)])
 def test_one_lease_at_a_time_in_redis(
@@ -542,6 +543,7 @@ def test_the_log_goes_with_the_file(path: Path, clock: Clock) -> None:
     assert is_whole(path)
 
 
+@pytest.mark.once
 @needs_posix
 @pytest.mark.parametrize("turn", range(5))
 def test_all_find_the_damage_at_once(tmp_path: Path, turn: int) -> None:

@@ -3,6 +3,8 @@ from __future__ import annotations
 import random
 import tracemalloc
 
+import pytest
+
 from scrapy_rep.stores.memory import MemoryStore
 from tests.stores.examples import Clock, entry, origin, run, run_all
 
@@ -25,6 +27,7 @@ def test_too_large_to_keep_is_not_kept_and_nothing_else_is() -> None:
     assert run(store.delete(origin())) is False
 
 
+@pytest.mark.once
 def test_bodies_are_compressed() -> None:
     words = [b"Disallow: /%d/" % number for number in range(1000)]
     tracemalloc.start()

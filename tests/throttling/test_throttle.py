@@ -710,6 +710,7 @@ def test_sites_are_forgotten_in_time() -> None:
     assert len(state["_left_at"]) <= 61
 
 
+@pytest.mark.once
 def test_sites_are_bounded_in_number() -> None:
     downloader = Downloader(max_sites=10)
     for number in range(200):
