@@ -30,6 +30,7 @@ from scrapy_rep.middleware import HELD_SINCE
 from scrapy_rep.pages.statements import PAGE_RULES
 from scrapy_rep.policies.download import Download
 from scrapy_rep.rep.decision import Admit, Fetch, Hold, Refuse
+from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.policy import Policy
 from scrapy_rep.settings import RepSettings
 from tests.decision_cases import (
@@ -188,6 +189,15 @@ def test_not_without_robotstxt_obey() -> None:
 def test_not_beside_scrapys_own() -> None:
     with pytest.raises(ConfigurationError, match="are both enabled"):
         made_with(DOWNLOADER_MIDDLEWARES={})
+
+
+def test_no_more_requests_are_held_than_the_setting_allows() -> None:
+    queue = made_with(REP_MAX_WAITING=1)._queue  # noqa: SLF001
+    first, second = Request(f"{SITE}/"), Request("http://other.example/")
+    with queue.hold(Origin.of(first.url), first, Arrival.FIRST) as held:
+        assert held.longest_wait
+        with queue.hold(Origin.of(second.url), second, Arrival.FIRST) as other:
+            assert not other.longest_wait
 
 
 def test_what_is_warned_about_at_the_start(

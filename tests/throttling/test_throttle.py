@@ -963,6 +963,16 @@ def test_a_sent_request_ends_its_turn_when_the_site_asks_for_nothing(fleet: Down
     assert fleet.backend.log == [ASK, (Event.OVER, SITE, DELAY)]
 
 
+def test_the_turn_of_a_request_that_somebody_gave_up_has_ended(fleet: Downloader) -> None:
+    page = fleet.admit()
+    fleet.backend.answers.pop()(0.0)
+    fleet.send(page)
+    # Nobody says that it has left.
+    fleet.drop(page)
+    fleet.loop.advance(30)
+    assert fleet.backend.log == [ASK, (Event.OVER, SITE, DELAY)]
+
+
 def test_a_turn_whose_request_may_have_been_sent_has_ended() -> None:
     fleet = Downloader(backend=SlowBackend(), hears_all=False)
     page = fleet.admit()
