@@ -332,6 +332,13 @@ def test_a_hint_has_it_noticed_at_once(downloader: Downloader) -> None:
     assert downloader.went_on == [first, second]
 
 
+def test_the_same_of_a_called_request(slow: Slow) -> None:
+    second, third = slow.turns
+    slow.drop(second)
+    slow.throttle.may_be_gone(second)
+    assert slow.turns[third].called
+
+
 def test_a_dropped_request_does_not_shorten_the_delay(downloader: Downloader) -> None:
     first = downloader.admit()
     downloader.send(first)
