@@ -238,6 +238,14 @@ def test_a_limit_that_cannot_be_changed(pool: int, fetches: int) -> None:
     assert Engine(crawl_with(Handlers(handler))).widen_pools(200) == fetches
 
 
+def test_the_handlers_of_both_schemes_are_asked() -> None:
+    handlers = {scheme: SimpleNamespace(_pool_size_total=16) for scheme in ("http", "https")}
+    for handler in handlers.values():
+        handler._pool_size_total = 6  # noqa: SLF001
+        assert Engine(crawl_with(SimpleNamespace(_get_handler=handlers.get))).widen_pools(200) == 3
+        handler._pool_size_total = 1000  # noqa: SLF001
+
+
 def test_the_limit_of_the_handler_for_aiohttp_is_raised() -> None:
     connector = SimpleNamespace(_limit=16)
     session = SimpleNamespace(connector=connector)

@@ -11,7 +11,9 @@ from typing import Any, cast
 
 import pytest
 from scrapy import Request, Spider, signals
+from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.exceptions import IgnoreRequest, NotConfigured
+from scrapy.http import Response
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from scrapy.utils.test import get_crawler
 from twisted.internet.defer import Deferred, fail, succeed
@@ -30,6 +32,7 @@ from scrapy_rep.middleware import HELD_SINCE
 from scrapy_rep.pages.statements import PAGE_RULES
 from scrapy_rep.policies.download import Download
 from scrapy_rep.rep.decision import Admit, Fetch, Hold, Refuse
+from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.policy import Policy
 from scrapy_rep.settings import RepSettings
 from tests.decision_cases import (
@@ -188,6 +191,38 @@ def test_not_without_robotstxt_obey() -> None:
 def test_not_beside_scrapys_own() -> None:
     with pytest.raises(ConfigurationError, match="are both enabled"):
         made_with(DOWNLOADER_MIDDLEWARES={})
+
+
+class _Derived(RobotsTxtMiddleware):
+    pass
+
+
+def test_not_beside_what_a_project_has_made_of_it() -> None:
+    with pytest.raises(ConfigurationError, match=r"_Derived and .* are both enabled"):
+        made_with(DOWNLOADER_MIDDLEWARES={SCRAPYS: None, _Derived: 100})
+
+
+def test_only_the_answers_to_pages_make_a_site_slow() -> None:
+    middleware = made_with(REP_BACKOFF=True)
+
+    def answer(meta: dict[str, Any]) -> bool:
+        response, request = Response(f"{SITE}/", status=429), Request(f"{SITE}/", meta=meta)
+        middleware._crawler.signals.send_catch_log(  # noqa: SLF001
+            signals.response_downloaded, response=response, request=request, spider=None
+        )
+        return bool(middleware._pacing.asked)  # noqa: SLF001
+
+    assert not answer({"rep_download": SimpleNamespace(_encoding=b"")})
+    assert answer({})
+
+
+def test_no_more_requests_are_held_than_the_setting_allows() -> None:
+    queue = made_with(REP_MAX_WAITING=1)._queue  # noqa: SLF001
+    first, second = Request(f"{SITE}/"), Request("http://other.example/")
+    with queue.hold(Origin.of(first.url), first, Arrival.FIRST) as held:
+        assert held.longest_wait
+        with queue.hold(Origin.of(second.url), second, Arrival.FIRST) as other:
+            assert not other.longest_wait
 
 
 def test_what_is_warned_about_at_the_start(
@@ -488,6 +523,12 @@ async def test_verdicts_for_spiders(quickly: bool) -> None:
     assert await middleware.policy(f"{SITE}/no") is RULES
     with pytest.raises(ValueError, match="is not a valid product token"):
         await middleware.verdict(f"{SITE}/yes", "no token")
+
+
+def test_a_verdict_is_known_however_the_origin_is_spelled() -> None:
+    known = middleware_for(Case(RULES, "/yes", "")).known_verdict(f"{SITE}:443/no")
+    assert known is not None
+    assert known.line == 2
 
 
 @in_a_loop

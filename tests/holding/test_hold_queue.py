@@ -433,12 +433,18 @@ async def test_a_stop_wakes_whoever_waits(stack: ExitStack) -> None:
     crawl.engine.is_closing = True
     await crawl.loop.step(LOOK)
     assert crawl.results == dict.fromkeys(("time", "event", "turn", "media"), LEFT)
-    # And nobody begins to wait.
+    # And nobody waits again.
     assert await leaves(held.wait(never()))
     assert await leaves(held.sleep(5))
-    late = Manual(stack, 3)
-    late.engine.is_closing = True
-    assert await leaves(late.hold().wait(never()))
+
+
+@in_a_loop
+async def test_during_a_stop_nobody_begins_to_wait(stack: ExitStack) -> None:
+    crawl = Manual(stack, 3)
+    crawl.engine.is_closing = True
+    crawl.wait("late", crawl.hold())
+    await crawl.loop.step()
+    assert crawl.results == {"late": LEFT}
 
 
 @in_a_loop

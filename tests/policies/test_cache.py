@@ -547,6 +547,20 @@ async def test_observers_are_not_told_of_other_files() -> None:
     assert one.seen.policies == []
 
 
+@pytest_twisted.ensureDeferred
+async def test_nor_of_other_files_in_the_store() -> None:
+    one = Crawl()
+    came: list[Any] = []
+    other = TdmOrigin.beside(ORIGIN)
+    result = FetchResult(other.robots_url, 200, b"[]")
+    one.store.put(CacheEntry(other, StoredResponse(result, NOON, NOON)))
+    one.cache.get(other, ASKING).addCallback(came.append)
+    await settled()
+    assert len(came) == 1
+    assert one.fetches.count == 0
+    assert one.seen.policies == []
+
+
 # -- leases -----------------------------------------------------------------------
 
 
@@ -629,6 +643,7 @@ async def test_somebody_elses_fetch_is_waited_for_three_times() -> None:
     came = one.get()
     await settled()
     assert one.store.calls == ["read", "claim", "wait"] * 3 + ["read", "claim"]
+    assert one.stat("lease_wait_count") == 3
     # No longer than the other one's fetch may take.
     assert set(one.store.seconds) == {40}
     assert one.fetches.count == 1

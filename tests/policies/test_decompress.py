@@ -6,6 +6,7 @@ import gzip
 import sys
 import tracemalloc
 import zlib
+from contextlib import nullcontext
 from importlib import import_module
 from typing import Any
 
@@ -123,6 +124,16 @@ def test_an_encoding_without_its_library_is_broken(
         decompress(TEXT, [encoding], LIMIT, cut=False)
 
 
+def test_a_zstd_body_may_not_ask_for_a_large_window() -> None:
+    zstd = import_module("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
+    for window, fails in ((23, False), (24, True)):
+        compressor = zstd.ZstdCompressor(options={zstd.CompressionParameter.window_log: window})
+        # Before it is known how much there is.
+        body = compressor.compress(TEXT, compressor.FLUSH_BLOCK) + compressor.flush()
+        with pytest.raises(FetchFailed) if fails else nullcontext():
+            assert decompress(body, ["zstd"], LIMIT, cut=False) == TEXT
+
+
 class TestGzipMembers:
     def test_all_of_them_are_read(self) -> None:
         body = gzip.compress(TEXT) + gzip.compress(b"") + gzip.compress(TEXT)
@@ -144,6 +155,16 @@ class TestGzipMembers:
         finally:
             tracemalloc.stop()
         assert peak < 200_000
+
+    def test_nothing_is_read_beyond_the_limit(self) -> None:
+        next_one = b"\x1f\x8b, but no gzip"
+        body = decompress(gzip.compress(TEXT) + next_one, ["gzip"], len(TEXT), cut=False)
+        assert body == TEXT
+        # Nor in the member in which it is.
+        wrong = bytearray(gzip.compress(b"b" * 6))
+        wrong[-8] ^= 1
+        body = decompress(gzip.compress(b"a" * 5) + wrong, ["gzip"], 10, cut=False)
+        assert body == b"a" * 5 + b"b" * 5
 
     def test_no_more_than_a_hundred_are_read(self) -> None:
         # Each may be a few bytes that stand for none.

@@ -46,3 +46,9 @@ def test_an_outage_counts_beside_the_copy() -> None:
     known = policy(1, b"b" * 100)
     both = replace(known, entry=replace(known.entry, outage=down))
     assert bytes_of(both) == bytes_of(known) + len(down.result.url) + 500 + 70
+
+
+def test_earlier_copies_count() -> None:
+    known = policy(1)
+    earlier = replace(known, entry=replace(known.entry, earlier=(b"e" * 300, b"e" * 20)))
+    assert bytes_of(earlier) == bytes_of(known) + 320

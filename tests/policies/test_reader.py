@@ -12,6 +12,7 @@ from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.test import get_crawler
 
 from scrapy_rep.observers.policy_log import PolicyLog
+from scrapy_rep.pages.tdmrep import TdmFile, TdmOrigin
 from scrapy_rep.policies.reader import PolicyReader
 from scrapy_rep.rep.caching.access import FetchResult
 from scrapy_rep.rep.caching.cache_entry import CacheEntry, StoredResponse
@@ -65,6 +66,25 @@ async def test_a_file_that_is_cut_is_another_one() -> None:
     assert not (await crawl.read(body)).allowed(PAGE, "x")
     # Its last line may have been longer.
     assert (await crawl.read(body, cut=True)).allowed(PAGE, "x")
+
+
+@pytest_twisted.ensureDeferred
+async def test_each_file_that_is_parsed_is_looked_at_once() -> None:
+    crawl = Crawl()
+    for _ in range(2):
+        await crawl.read(b"<html>")
+    assert crawl.crawler.stats is not None
+    assert crawl.crawler.stats.get_value("robotstxt/html_count") == 1
+
+
+@pytest_twisted.ensureDeferred
+async def test_a_tdm_file_is_no_robots_txt() -> None:
+    origin = TdmOrigin.beside(ORIGIN)
+    result = FetchResult(origin.robots_url, 200, b"[]")
+    stored = CacheEntry(origin, StoredResponse(result, NOON, NOON))
+    policy = await Crawl().reader.read(stored, Request(PAGE), NOON)
+    assert policy is not None
+    assert isinstance(policy.rules, TdmFile)
 
 
 @pytest_twisted.ensureDeferred

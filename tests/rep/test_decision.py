@@ -7,7 +7,7 @@ from dataclasses import FrozenInstanceError, replace
 import pytest
 
 from scrapy_rep.rep.decision import Admit, Hold, Refuse, RequestFacts, decide, verdict_now
-from scrapy_rep.rep.dialects import KOSTER1994
+from scrapy_rep.rep.dialects import GOOGLE, KOSTER1994, RFC9309, Dialect
 from scrapy_rep.rep.rules.verdict import Reason, Verdict
 from tests.decision_cases import (
     AGENTS,
@@ -79,10 +79,11 @@ def test_a_site_that_opens_at_the_last_moment() -> None:
     assert shown(case.decision) == case.expected
 
 
-def test_whether_robots_txt_itself_is_allowed_is_for_the_dialect_to_say() -> None:
+@pytest.mark.parametrize("dialect", [RFC9309, GOOGLE, KOSTER1994], ids=lambda each: each.name)
+def test_whether_robots_txt_itself_is_allowed_is_for_the_dialect_to_say(dialect: Dialect) -> None:
     facts = RequestFacts(f"{SITE}/robots.txt", AGENTS)
-    terms = replace(CASES[0].terms, dialect=KOSTER1994)
-    expected = "admit" if KOSTER1994.robots_txt_allowed else f"fetch {SITE}"
+    terms = replace(CASES[0].terms, dialect=dialect)
+    expected = "admit" if dialect.robots_txt_allowed else f"fetch {SITE}"
     assert shown(decide(None, facts, terms, NOON)) == expected
 
 

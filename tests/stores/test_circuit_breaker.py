@@ -234,3 +234,10 @@ def test_the_end_of_the_process_or_of_the_wait_is_no_trouble_of_the_store(
     with pytest.raises(end):
         run(store.read(origin()))
     assert store.works
+
+
+def test_a_store_that_does_not_work_is_closed_too(store: CircuitBreaker, fragile: Fragile) -> None:
+    fragile.trouble = StoreError("gone")
+    assert run(store.read(origin())) is None
+    run(store.close())
+    assert fragile.uses == 2

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,20 @@ def test_all_keys_end_by_themselves(fresh_redis: RedisServer, client: Redis, do:
     )
     assert left[LEASE_KEY.replace("host0", "host2").encode()] <= LEASE_KEPT_FOR
     assert all(seconds > 0 for seconds in left.values())
+
+
+def test_the_same_claim_again_is_granted_again(fresh_redis: RedisServer, do: Do) -> None:
+    """The connection broke before the answer came, and the script is run again."""
+
+    async def scenario() -> None:
+        async with store_in(fresh_redis) as store:
+            lease = (await store.claim(origin(), LEASE)).lease
+            assert lease is not None
+            assert await store._take(lease) == (None, True)  # noqa: SLF001
+            other = replace(lease, token="ab")
+            assert await store._take(other) == (None, False)  # noqa: SLF001
+
+    do(scenario())
 
 
 def test_an_origin_takes_little(fresh_redis: RedisServer, client: Redis, do: Do) -> None:

@@ -379,3 +379,32 @@ async def test_waiting_for_a_thread_can_be_given_up() -> None:
         gc.collect()
     # Such as of an answer that nobody waits for any more.
     assert [event for event in events if "log_failure" in event] == []
+
+
+def test_a_redis_that_works_is_greeted_again_and_again(
+    do: Do, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(redis_client, "_GREET_EVERY", 0.001)
+    server = Server()
+
+    async def greeted() -> None:
+        while server.greetings < 5:
+            await sleep(0.001)
+
+    async def scenario() -> None:
+        client = client_of(server)
+        await client.ready()
+        await asyncio.wait_for(greeted(), 30)
+        await client.close()
+
+    do(scenario())
+
+
+def test_connections_that_do_not_close_hold_up_nobody(do: Do) -> None:
+    async def scenario() -> None:
+        client = client_of(Server(), "redis://127.0.0.1:1?socket_timeout=0.1")
+        await client.ready()
+        client._redis.aclose = asyncio.Event().wait  # noqa: SLF001
+        await asyncio.wait_for(client.close(), 30)
+
+    do(scenario())

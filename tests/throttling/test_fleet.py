@@ -499,6 +499,22 @@ def test_the_end_of_a_turn_is_told_though_a_turn_without_the_store_is_unused(
     assert [what for what, *_ in worker.said()] == [Event.OVER]
 
 
+def test_what_is_told_of_other_events_does_not_replace_the_end_of_a_turn(worker: Worker) -> None:
+    worker.store.fails = StoreError("silent")
+    events = [Event.OVER, Event.SENT, Event.SLOW]
+    for event in events:
+        worker.backend.tell(event, SITE, DELAY)
+    worker.said()
+    worker.store.fails = None
+    worker.loop.advance(0.2)
+    assert [what for what, *_ in worker.said()] == events
+
+
+def test_what_is_over_is_not_kept(worker: Worker) -> None:
+    worker.visit()
+    assert not worker.backend._under_way  # noqa: SLF001
+
+
 def test_nothing_is_told_that_does_not_matter_any_more(worker: Worker) -> None:
     page = worker.admit()
     worker.throttle.reached(page)
@@ -511,12 +527,14 @@ def test_nothing_is_told_that_does_not_matter_any_more(worker: Worker) -> None:
     assert worker.said() == []
 
 
-def test_a_new_turn_is_not_ended_by_the_end_of_the_one_before(worker: Worker) -> None:
+@pytest.mark.parametrize("wait", [0.0, 3.0])
+def test_a_new_turn_is_not_ended_by_the_end_of_the_one_before(worker: Worker, wait: float) -> None:
     page = worker.admit()
     worker.throttle.reached(page)
     worker.store.fails = StoreError("silent")
     worker.throttle.left(page)
     worker.store.fails = None
+    worker.store.wait = wait
     asking = worker.backend._ask(SITE, DELAY, DELAY, True, lambda _: None)  # noqa: SLF001
     worker.backend._run(asking)  # noqa: SLF001
     worker.said()
@@ -534,6 +552,16 @@ def test_where_nothing_is_known_it_counts_from_the_question(worker: Worker) -> N
     assert worker.went_on == []
     worker.loop.advance(0.001)
     assert len(worker.went_on) == 1
+
+
+def test_during_an_outage_too(failing: Worker) -> None:
+    failing.store.workers, failing.store.rank = 1, 0
+    failing.visit()
+    failing.loop.advance(100)
+    waits: list[float] = []
+    failing.backend.ask("new.example", DELAY, inf, again=False, answer=waits.append)
+    assert len(waits) == 1
+    assert waits[0] >= DELAY
 
 
 def test_it_counts_from_the_outage_where_our_last_request_was_long_ago(worker: Worker) -> None:

@@ -231,6 +231,21 @@ def test_while_a_turn_is_held_all_are_told_another_time(
     do(scenario())
 
 
+def test_who_asks_while_a_turn_is_held_does_not_wait_for_all_who_asked_before(
+    fresh_redis: RedisServer, clock: SharedClock, do: Do
+) -> None:
+    async def scenario() -> None:
+        async with worker(fresh_redis) as one, worker(fresh_redis) as other:
+            assert await one.grant(SITE, DELAY) == 0
+            for _ in range(20):
+                await other.grant(SITE, DELAY)
+            clock.now += 30
+            await one.tell(Event.HELD, SITE, DELAY)
+            assert await other.grant(SITE, DELAY) == LONGEST_WAIT + DELAY - 30
+
+    do(scenario())
+
+
 def test_a_worker_that_dies_holds_a_turn_for_a_while(
     fresh_redis: RedisServer, clock: SharedClock, do: Do
 ) -> None:

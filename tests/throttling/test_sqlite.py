@@ -210,3 +210,22 @@ def test_a_close_without_a_use_makes_no_file(one: Crawl) -> None:
     do(one.turns.start())
     do(one.turns.close())
     assert not one.path.exists()
+
+
+def test_the_time_is_that_at_which_nobody_else_has_the_lock(path: Path) -> None:
+    """Whoever had it before may have written a later time than that of the question."""
+    assert Crawl(path).ask() == 0
+    locked: list[bool] = []
+
+    def clock() -> float:
+        with closing(sqlite3.connect(path, timeout=0, isolation_level=None)) as db:
+            try:
+                db.execute("BEGIN IMMEDIATE")
+                locked.append(False)
+            except sqlite3.OperationalError:
+                locked.append(True)
+        return NOW
+
+    do(SqliteTurns(lambda: path, clock).grant(SITE, DELAY))
+    assert locked
+    assert all(locked)

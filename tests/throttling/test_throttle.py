@@ -332,6 +332,13 @@ def test_a_hint_has_it_noticed_at_once(downloader: Downloader) -> None:
     assert downloader.went_on == [first, second]
 
 
+def test_the_same_of_a_called_request(slow: Slow) -> None:
+    second, third = slow.turns
+    slow.drop(second)
+    slow.throttle.may_be_gone(second)
+    assert slow.turns[third].called
+
+
 def test_a_dropped_request_does_not_shorten_the_delay(downloader: Downloader) -> None:
     first = downloader.admit()
     downloader.send(first)
@@ -961,6 +968,16 @@ def test_a_sent_request_ends_its_turn_when_the_site_asks_for_nothing(fleet: Down
     fleet.backend.answers.pop()(0.0)
     fleet.send(page)
     fleet.throttle.set_delay(SITE, 0)
+    assert fleet.backend.log == [ASK, (Event.OVER, SITE, DELAY)]
+
+
+def test_the_turn_of_a_request_that_somebody_gave_up_has_ended(fleet: Downloader) -> None:
+    page = fleet.admit()
+    fleet.backend.answers.pop()(0.0)
+    fleet.send(page)
+    # Nobody says that it has left.
+    fleet.drop(page)
+    fleet.loop.advance(30)
     assert fleet.backend.log == [ASK, (Event.OVER, SITE, DELAY)]
 
 
