@@ -5,10 +5,12 @@ The gaps are those that servers see.
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -16,8 +18,8 @@ from typing import Any
 import pytest
 import pytest_twisted
 
-from scrapy_rep.cli.servers import LoopbackServers, Site
-from tests.conditions import wait_until
+from scrapy_rep.cli.servers import Asked, LoopbackServers, Site
+from tests.conditions import until, wait_until
 from tests.integration.crawling import Crawl, Job, ok, pages, site
 from tests.integration.test_in_process import ScriptedSpider, stat
 from tests.integration.test_in_process import crawl as crawl_here
@@ -115,9 +117,19 @@ async def test_other_workers_leave_the_delay_after_who_does_not_obey(
 def test_the_delay_holds_while_redis_is_gone_and_when_it_comes_back_empty(
     servers: LoopbackServers, own_redis: RedisServer, loop: str
 ) -> None:
+    async def once_all_have_come(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        if asked.target != "/robots.txt":
+            await until(lambda: len(agents(first)) == workers)
+        await site(ok())(asked, writer)
+
     one, delay, workers = servers.serve(site(asking("Crawl-delay: 1"))), 1.0, 4
+    # No worker is done before another one begins.
+    first = servers.serve(once_all_have_come)
     store = own_redis.patient_url
-    jobs = [job(n, urls_of([one], n, 7), loop, store) for n in range(workers)]
+    jobs = [
+        replace(job(n, urls_of([one], n, 7), loop, store), warm_up=[f"{first.url}/{n}"])
+        for n in range(workers)
+    ]
     outage: list[float] = []
 
     def kill_and_start() -> None:
