@@ -389,6 +389,7 @@ async def test_whoever_is_held_is_told_of_a_stop(crawl: Manual) -> None:
     assert all(each.permit.state is State.COUNTED for each in returning)
     # Or the crawl would end before they are in the scheduler.
     assert crawl.engine.kept_open >= LOOK
+    assert not crawl.limit.withheld
     crawl.limit.grant()
     assert not crawl.limit.withheld
     # What comes after that is told, too.
@@ -414,6 +415,19 @@ async def test_looks_end_when_nothing_is_held(crawl: Manual) -> None:
 
 
 @in_a_loop
+async def test_there_is_one_look_at_a_time_however_many_are_held(crawl: Manual) -> None:
+    looks = []
+    crawl.limit.on_look.append(lambda: looks.append(crawl.loop.now))
+    crawl.hold()
+    for _ in range(3):
+        # Others come and go.
+        with crawl.limit.use(Permit()):
+            await crawl.loop.step(LOOK)
+        await crawl.loop.step(LOOK)
+    assert looks == [number * LOOK for number in range(1, 7)]
+
+
+@in_a_loop
 async def test_a_downloader_without_a_limit(crawl: Manual) -> None:
     with ExitStack() as stack:
         crawl = Manual(stack, concurrency=0)
@@ -430,8 +444,9 @@ async def test_a_downloader_without_a_limit(crawl: Manual) -> None:
 @in_a_loop
 async def test_signals_tell_of_requests(monkeypatch: pytest.MonkeyPatch, ends: object) -> None:
     engine = ManualEngine(1)
-    monkeypatch.setattr("scrapy_rep.holding.concurrency.Engine", lambda crawler: engine)
     crawler = get_crawler(Spider)
+    engine_of = {crawler: engine}.__getitem__
+    monkeypatch.setattr("scrapy_rep.holding.concurrency.Engine", engine_of)
     limit = ConcurrencyLimit.from_crawler(crawler)
     downloaded = Request("http://busy/")
     engine.active.add(downloaded)

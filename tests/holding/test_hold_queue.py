@@ -631,3 +631,14 @@ def test_a_request_from_the_disk_comes_from_the_scheduler(stack: ExitStack) -> N
 
 def test_a_request_that_was_not_given_back(stack: ExitStack) -> None:
     assert Manual(stack, 1).queue.arrival(Request("http://a.example/")) is FIRST
+
+
+def test_one_that_was_not_given_back_is_scheduled_as_ever(stack: ExitStack) -> None:
+    crawl = Manual(stack, 1)
+    # From now on, the queue hears of whatever is scheduled.
+    crawl.queue.give_back(REQUEST)
+    other = Request("http://b.example/")
+    heard = crawl.crawler.signals.send_catch_log(signals.request_scheduled, request=other)
+    # Nothing is raised, which would be in the log for each request.
+    assert [result for _, result in heard] == [None]
+    assert other.meta == {}

@@ -18,6 +18,7 @@ from scrapy_rep.policies.hops import (
     keep,
     may_authenticate,
     target_of,
+    user_agent_of,
 )
 from scrapy_rep.rep.caching.access import Failure, FetchResult, Headers
 from scrapy_rep.rep.caching.cache_entry import StoredResponse
@@ -192,6 +193,19 @@ def read(exchange: Exchange) -> tuple[bytes, bool]:
     return result.body, result.cut
 
 
+@pytest.mark.parametrize(
+    ("sent", "found"),
+    [
+        ({}, ""),
+        ({"User-Agent": b"A"}, "A"),
+        ({"User-Agent": b"caf\xe9 \xc3\xa9"}, "caf\ufffd \xe9"),
+    ],
+    ids=["none", "plain", "not UTF-8"],
+)
+def test_whatever_user_agent_is_sent_can_be_read(sent: dict[str, bytes], found: str) -> None:
+    assert user_agent_of(Request(FIRST, headers=sent)) == found
+
+
 def test_a_file_after_a_redirect() -> None:
     hops = Hops([FIRST], 5, 500)
     moved = answer(b"gone", 301, flag="dataloss", location=[b"/2"], age=[b"5"], etag=[b'"0"'])
@@ -276,6 +290,6 @@ def test_of_other_statuses_the_body_does_not_count(status: int) -> None:
     ],
 )
 def test_bodies_that_cannot_be_read(broken: Exchange, why: str) -> None:
-    with pytest.raises(FetchFailed, match=why):
+    with pytest.raises(FetchFailed, match=f"^{why}"):
         read(broken)
     assert read(answer(b"123", encoding=b"," * 1024)) == (b"123", False)

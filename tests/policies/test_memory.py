@@ -31,6 +31,8 @@ def test_all_that_a_server_sends_counts() -> None:
     # With 200 bytes for each header, whatever it says.
     assert bytes_of(with_result(known, replace(result, headers=headers))) == least + 3 * 4204
     assert bytes_of(with_result(known, replace(result, detail="d" * 500))) == least + 500
+    via = (headers[:1], headers[:2])
+    assert bytes_of(with_result(known, replace(result, via=via))) == least + 3 * 4204
     longer = replace(result, url=result.url + "u" * 500)
     assert bytes_of(with_result(known, longer)) == least + 500
     # A file takes more than its bytes: there is an index over its rules.

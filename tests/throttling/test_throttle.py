@@ -696,6 +696,26 @@ def test_what_a_site_costs_counts_from_the_first_request_to_the_last(
     assert len(downloader.throttle.slowest(1)) == 1
 
 
+def test_each_time_that_a_site_is_visited_adds_to_what_it_costs(downloader: Downloader) -> None:
+    for seconds in (3, 5):
+        page = downloader.admit()
+        downloader.loop.advance(seconds)
+        downloader.send(page)
+        downloader.finish(page)
+        downloader.loop.advance(DELAY)
+        assert not downloader.throttle.is_in_use(SITE)
+    ((_, spent),) = downloader.throttle.slowest(9)
+    assert (spent.requests, spent.seconds) == (2, 3 + 5)
+
+
+def test_as_many_wait_as_have_not_had_their_turn(downloader: Downloader) -> None:
+    assert downloader.throttle.waiting(SITE) == 0
+    _, second, _ = (downloader.admit() for _ in range(3))
+    assert downloader.throttle.waiting(SITE) == 2
+    downloader.turns[second].cancel()
+    assert downloader.throttle.waiting(SITE) == 1
+
+
 # -- memory ------------------------------------------------------------------------------
 
 
@@ -735,6 +755,21 @@ def test_sites_are_bounded_in_number() -> None:
     slowest = [site for site, _ in downloader.throttle.slowest(100)]
     assert len(slowest) <= 10
     assert slowest[:3] == ["199.example", "198.example", "197.example"]
+
+
+def test_of_too_many_sites_the_slower_half_is_kept() -> None:
+    downloader = Downloader(max_sites=4)
+    known = []
+    for number in range(5):
+        site = f"{number}.example"
+        downloader.throttle.set_delay(site, DELAY)
+        page = downloader.admit(site=site)
+        downloader.loop.advance(number)
+        downloader.send(page)
+        downloader.finish(page)
+        known.append([name for name, _ in downloader.throttle.slowest(9)])
+    assert known[3] == ["3.example", "2.example", "1.example", "0.example"]
+    assert known[4] == ["4.example", "3.example"]
 
 
 def test_a_site_that_is_visited_all_the_time_is_not_the_oldest() -> None:
@@ -877,6 +912,24 @@ def test_the_backend_is_asked_once_where_the_delay_changes(fleet: Downloader) ->
     assert fleet.backend.log == [ASK, ("ask", SITE, 5, inf, False)]
 
 
+def test_a_delay_that_changes_asks_for_no_second_turn(fleet: Downloader) -> None:
+    page, _ = fleet.admit(), fleet.admit()
+    fleet.throttle.set_delay(SITE, 5)
+    assert fleet.backend.log == [ASK]
+    fleet.backend.answers.pop()(0.0)
+    fleet.throttle.set_delay(SITE, 7)
+    assert fleet.backend.log == [ASK]
+    assert fleet.throttle.has_turn(page)
+
+
+def test_nor_does_one_that_ends_while_the_site_cools(fleet: Downloader) -> None:
+    page = fleet.admit()
+    fleet.backend.answers.pop()(7.0)
+    fleet.throttle.set_delay(SITE, 0)
+    assert fleet.backend.log == [ASK]
+    assert fleet.went_on == [page]
+
+
 def test_who_is_told_to_wait_may_leave(fleet: Downloader) -> None:
     page = fleet.admit()
     fleet.backend.answers.pop()(7.0)
@@ -928,6 +981,16 @@ def test_a_turn_that_was_asked_for_before_something_else_was_sent_is_given_back(
     fleet.loop.advance(DELAY)
     fleet.backend.answers.pop()(0.0)
     assert fleet.went_on == [page]
+
+
+def test_one_that_is_granted_when_the_delay_after_that_is_over_is_used(fleet: Downloader) -> None:
+    page, unheld = fleet.admit(), Page()
+    fleet.send(unheld)
+    fleet.finish(unheld)
+    fleet.loop.advance(DELAY)
+    fleet.backend.answers.pop()(0.0)
+    assert fleet.went_on == [page]
+    assert fleet.backend.log == [ASK, (Event.SENT, SITE, DELAY)]
 
 
 def test_what_is_sent_without_a_turn_is_said(fleet: Downloader) -> None:
@@ -988,3 +1051,14 @@ def test_a_turn_whose_request_may_have_been_sent_has_ended() -> None:
     fleet.drop(page)
     fleet.loop.turn()
     assert fleet.backend.log == [ASK, (Event.OVER, SITE, DELAY)]
+
+
+@pytest.mark.parametrize(("sends", "event"), [(False, Event.UNUSED), (True, Event.OVER)])
+def test_the_end_of_a_crawl_ends_its_turn(fleet: Downloader, sends: bool, event: Event) -> None:
+    page = fleet.admit()
+    fleet.backend.answers.pop()(0.0)
+    if sends:
+        fleet.send(page)
+    fleet.throttle.close()
+    # With the delay: where turns are shared, it says for how long this is remembered.
+    assert fleet.backend.log == [ASK, (event, SITE, DELAY)]

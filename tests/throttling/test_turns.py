@@ -52,6 +52,31 @@ def test_the_wait_for_a_turn(turns: Turns, since: float, is_held: bool, wait: fl
     assert ("me" in asked.waiting) is (wait > 0)
 
 
+def test_a_turn_is_granted_until_further_notice() -> None:
+    # The time before it counts again if it is not used; its own, if nothing is heard of it.
+    free = replace(FREE, last=NOW - 30)
+    wait, granted = free.asked("me", DELAY, 15.0, NOW, is_held=True)
+    assert (wait, granted) == (0.0, Turns(last=NOW, before=NOW - 15, holder="me"))
+
+
+@pytest.mark.parametrize(
+    ("turns", "since", "is_held"),
+    [
+        pytest.param(Turns(), 3.0, True, id="one crawl knew when it was there"),
+        pytest.param(replace(FREE, last=NOW + 99), inf, True, id="from before a restart"),
+        pytest.param(HELD, inf, False, id="the crawl that had the turn is dead"),
+    ],
+)
+def test_the_next_one_to_ask_knows_what_one_was_told(
+    turns: Turns, since: float, is_held: bool
+) -> None:
+    wait, turns = turns.asked("me", DELAY, since, NOW, is_held=is_held)
+    again, _ = turns.asked("me", DELAY, inf, NOW + 2, is_held=True)
+    assert again == pytest.approx(wait - 2)
+    other, _ = turns.asked("other", DELAY, inf, NOW + 2, is_held=True)
+    assert other == pytest.approx(wait - 2 + STEP)
+
+
 def test_a_short_delay_is_asked_about_as_often() -> None:
     wait, _ = HELD.asked("me", 0.3, inf, NOW, is_held=True)
     assert wait == pytest.approx(0.3)
