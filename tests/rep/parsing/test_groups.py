@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_rep.rep.dialects import KOSTER1994, KOSTER1996, RFC9309
+from scrapy_rep.rep.dialects import DIALECTS, KOSTER1994, KOSTER1996, RFC9309
 from scrapy_rep.rep.parsing.agents import AgentLine
 from scrapy_rep.rep.parsing.groups import groups_about, our_group, read_groups
 
@@ -42,7 +42,20 @@ def test_an_allow_line_ends_no_user_agent_lines_where_there_is_none() -> None:
     assert [name for name, _ in ours.agents] == ["x", "y"]
 
 
+def test_the_user_agent_lines_of_a_group_that_is_not_read_are_not_those_of_the_next() -> None:
+    body = b"User-agent: x\nDisallow: /x\nUser-agent: y\nDisallow: /y\n"
+    _, (ours,) = groups_about(body, RFC9309, ("y",))
+    assert ours.agents == [("y", 3)]
+
+
 @pytest.mark.parametrize("line", [b"# a comment", b"user-agent", b""])
 def test_lines_that_are_not_records_do_not_interrupt_user_agent_lines(line: bytes) -> None:
     body = b"User-agent: x\n%b\nUser-agent: y\nDisallow: /\n" % line
     assert not any(group.interrupted for group in read_groups(body, KOSTER1996))
+
+
+def test_consecutive_user_agent_lines_are_not_interrupted() -> None:
+    body = b"User-agent: x\nUser-agent: y\nDisallow: /\n"
+    for dialect in DIALECTS.values():
+        (group,) = read_groups(body, dialect)
+        assert not group.interrupted, dialect.name

@@ -316,6 +316,13 @@ def test_blank_lines_are_records_where_they_end_groups() -> None:
     assert read(b"allow: /a\n \t\n#\nallow: /b", KOSTER1996) == [A, blank, (4, Field.ALLOW, b"/b")]
 
 
+@pytest.mark.parametrize("line", [b"Disallow: /", b"allow: /", b"user-agent: x"])
+def test_the_end_of_the_last_line_begins_no_blank_line(line: bytes) -> None:
+    assert read(b"", KOSTER1996) == []
+    assert [number for number, _, _ in read(line + b"\n", KOSTER1996)] == [1]
+    assert [number for number, _, _ in read(line + b"\n\n", KOSTER1996)] == [1, 2]
+
+
 @pytest.mark.parametrize("dialect", DIALECTS.values(), ids=lambda dialect: dialect.name)
 @pytest.mark.parametrize(
     "body",
@@ -395,6 +402,16 @@ def test_the_line_that_the_cut_falls_into_is_left_out(
     body: bytes, max_size: int, expected: bytes
 ) -> None:
     assert within_limit(body, max_size) == expected
+
+
+def test_nothing_but_a_line_end_behind_the_cut_makes_the_last_line_whole() -> None:
+    whole, part = b"allow: /a\n", b"allow: /private"
+    kept = {
+        byte
+        for byte in range(256)
+        if within_limit(whole + part + bytes([byte]) + b"more", len(whole + part)) != whole
+    }
+    assert kept == set(b"\r\n")
 
 
 @pytest.mark.clause("Draft 2019 2.5-1", "RFC 9309 2.5-2")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import tracemalloc
 from random import Random
+from string import ascii_lowercase
 from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrapy_rep.rep.dialects import DIALECTS, GOOGLE, RFC9309, Dialect, Precedence
+from scrapy_rep.rep.dialects import DIALECTS, GOOGLE, KOSTER1996, RFC9309, Dialect, Precedence
 from scrapy_rep.rep.parsing.urls import canonical_patterns, path_to_match
 from scrapy_rep.rep.rules import matching
 from scrapy_rep.rep.rules.matching import (
@@ -23,6 +24,7 @@ from scrapy_rep.rep.rules.matching import (
     pattern_matches,
     refuses,
     specific,
+    weight_of,
 )
 from scrapy_rep.rep.rules.robotstxt import RobotsTxt
 from tests.rep.rules.plain_matcher import compare, decide, plain_decide, rule_set
@@ -247,6 +249,14 @@ def test_an_asterisk_is_as_long_as_a_slash(dialect: Dialect) -> None:
 
 
 @BOTH
+def test_a_longer_pattern_with_another_start_hides_no_shorter_one(dialect: Dialect) -> None:
+    # All are filed under "wxyz".
+    rules = ("disallow /bb*wxyz", "disallow /b*wxyz", "disallow /*wxyz", "allow *wxyz")
+    for path, line in (("/a/wxyz", 3), ("/b/wxyz", 2), ("/bb/wxyz", 1)):
+        assert deciding_line(path, *rules, dialect=dialect) == line
+
+
+@BOTH
 def test_a_pattern_with_long_pieces_matches_a_long_path(dialect: Dialect) -> None:
     piece = "abcdefghijklmnopqrstuvwxyz"
     path = "/" + 10 * "a/b/c/d/e/" + piece + "/end"
@@ -391,6 +401,14 @@ def test_where_the_first_match_decides_no_rule_is_more_specific_than_another() -
         ]
         lengths = [2, 4] if dialect.precedence is Precedence.LONGEST else [0, 0]
         assert [specific(weight) for weight in weights] == lengths
+
+
+@pytest.mark.parametrize("pattern", ["/a*b", "/axb$", "*"])
+def test_a_rule_weighs_something_where_its_dialect_says_that_it_matches(pattern: str) -> None:
+    rule = (1, pattern, False)
+    assert line_of(weight_of(rule, "/axb", RFC9309)) == 1
+    assert weight_of(rule, "/axb", KOSTER1996) == NO_RULE
+    assert line_of(weight_of(rule, pattern + "c", KOSTER1996)) == 1
 
 
 # -- rules as text -------------------------------------------------------------------------
@@ -627,6 +645,31 @@ def test_the_limit_counts_what_is_searched_and_one_at_least(pattern: str, pieces
         assert rule_set(rules, RFC9309).decide("/abcde") > TOO_COSTLY
     with patch.object(matching, "MOST_PIECES", pieces - 1):
         assert rule_set(rules, RFC9309).decide("/abcde") == TOO_COSTLY
+
+
+@pytest.mark.parametrize("shape", ["*{}123*ABCDE", "*{}wxyz", "*{}bcdefghijklmnop", "*{}bc*z"])
+def test_the_limit_does_not_count_what_has_only_in_common_what_many_have(shape: str) -> None:
+    # Each is filed under what no other has, so a path with the rest has nothing to search.
+    rules = rules_of(*(f"disallow /{shape.format(letter)}" for letter in ascii_lowercase))
+    path = "/" + shape.replace("*", "")
+    with patch.object(matching, "MOST_PIECES", 25):
+        index = rule_set(rules, RFC9309)
+        assert index.decide(path.format("")) == NO_RULE
+        lines = [line_of(index.decide(path.format(letter))) for letter in ascii_lowercase]
+    assert lines == [rule.line for rule in rules]
+
+
+@pytest.mark.parametrize("pattern", ["*", "/*", "/abcd*", "/abcd**", "/abcd*$", "/abcd**$"])
+def test_the_limit_does_not_count_asterisks_that_only_end_a_pattern(pattern: str) -> None:
+    with patch.object(matching, "MOST_PIECES", 0):
+        index = rule_set(rules_of(f"disallow {pattern}"), RFC9309)
+        assert line_of(index.decide("/abcde")) == 1
+
+
+def test_what_would_take_too_long_is_not_searched() -> None:
+    index = rule_set(rules_of(*many("abcd", MOST_PIECES + 2)), RFC9309)
+    with patch.object(matching, "_best_of", side_effect=AssertionError("a search")):
+        assert index.decide("/abcd007") == TOO_COSTLY
 
 
 _PAGES = "allow /*{}*{:03x}/index.htm"
