@@ -158,6 +158,19 @@ def test_no_purpose_is_left() -> None:
     assert found.objection(PAGE, "x", NOON) is None
 
 
+def test_an_objection_to_another_url_that_a_request_may_be_sent_as_names_it() -> None:
+    found = replace(
+        policy(Access.SUCCESSFUL, RobotsTxt.parse(NO_SEARCH)),
+        spellings=lambda url: (url + "#", url.replace("/[", "/a")),
+    )
+    for url, sent_as in ((PAGE, ""), ("https://example.com/[", PAGE)):
+        verdict = found.objection(url, "ExampleBot", NOON)
+        assert verdict is not None
+        assert (verdict.reason, verdict.line) == (Reason.PURPOSE, 4)
+        assert verdict.sent_as == sent_as
+    assert found.objection("https://example.com/c", "ExampleBot", NOON) is None
+
+
 def test_an_objection_names_our_user_agent_line_of_the_group() -> None:
     # No record is directly below it, so that of its group counts.
     body = b"User-agent: ExampleBot\nSitemap: s\nUser-agent: y\n"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_rep.rep.text import MAX_PRINTED, MAX_SHOWN, printable
+from scrapy_rep.rep.text import MAX_PRINTED, MAX_SHOWN, plural, printable
 
 
 @pytest.mark.parametrize(
@@ -43,3 +43,8 @@ def test_nothing_shown_is_longer() -> None:
 @given(st.binary() | st.text())
 def test_the_result_is_always_one_printable_line(text: bytes | str) -> None:
     assert printable(text).isprintable()
+
+
+def test_one_is_not_many() -> None:
+    shown = [plural(count, "request") for count in (0, 1, 2, 1000)]
+    assert shown == ["0 requests", "1 request", "2 requests", "1,000 requests"]

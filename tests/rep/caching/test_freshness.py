@@ -344,6 +344,8 @@ def test_the_headers_that_determine_a_lifetime() -> None:
         # Nobody knows what was sent.
         ("User-Agent", "", "a", False),
         ("X-User-Agent", "a", "b", True),
+        # RFC 9110 §5.6.3: white space is spaces and tabs. This is another name.
+        ("\xa0User-Agent", "a", "b", True),
     ],
 )
 def test_who_shares_an_answer(vary: str | None, sent: str, reader: str, shared: bool) -> None:
@@ -719,6 +721,9 @@ def test_a_304_with_another_last_modified_is_about_another_file() -> None:
     known = entry(copy(headers=(ETAG,)))
     after = updated(known, FetchResult(URL, 304, headers=(MODIFIED,)), conditional=True)
     assert after.outage is not None
+    # One without a value is none, too.
+    empty = FetchResult(URL, 304, headers=(("last-modified", ""),))
+    assert updated(known, empty, conditional=True).outage is None
 
 
 @pytest.mark.clause(
@@ -1183,6 +1188,9 @@ def test_the_copy_in_use() -> None:
         (0, 0, 0, "refused: unreachable"),
         (MONTH, MONTH, 30 * DAY, "refused: wait, fetch"),
         (MONTH + DAY, DAY + MINUTE + 1, 29 * DAY, "refused: wait, fetch"),
+        # Known for a day after the next attempt was due, and no moment longer.
+        (MONTH + DAY, DAY + MINUTE - 1, 29 * DAY, "given up: unavailable, fetch"),
+        (MONTH + DAY, DAY + MINUTE, 29 * DAY, "refused: wait, fetch"),
         (1000 * DAY, 0, math.inf, "refused: unreachable"),
     ],
 )

@@ -39,7 +39,7 @@ def test_the_least_recently_used_value_is_removed() -> None:
 
 
 def test_a_replaced_value_counts_once_and_as_used() -> None:
-    values = of_sizes(40, 40)
+    values = of_sizes(30, 40)
     values.put(0, bytes(50))
     assert values.taken == 90
     values.put(2, bytes(30))

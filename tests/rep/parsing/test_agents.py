@@ -126,6 +126,11 @@ def test_letters_outside_of_ascii_are_compared_as_they_are(dialect: Dialect) -> 
     assert [robots.allowed("/", agent) for agent in ("caf\xc9", "caf\xe9")] == [False, True]
 
 
+def test_every_name_contains_the_empty_one_but_does_not_name_it() -> None:
+    robots = RobotsTxt.parse(b"User-agent: other\nDisallow: /\n", KOSTER1994)
+    assert [robots.allowed("/", agent) for agent in ("", "the")] == [True, False]
+
+
 @pytest.mark.clause("RFC 9309 2.2.1-1")
 @pytest.mark.parametrize("token", ["ExampleBot", "a", "MJ12bot", "a-b_C"])
 def test_a_token_that_a_group_can_name_is_one(token: str) -> None:

@@ -58,6 +58,7 @@ NO_TRAINING = ("train-ai", False)
         ("Visit-time: 0000-2400", TimeWindow(0, 1439)),
         ("Host: www.example.com", "www.example.com"),
         ("Host: https://example.com:8080/", "https://example.com:8080/"),
+        ("Host: HTTPS://example.com", "HTTPS://example.com"),
         ("Clean-param: ref", CleanParam(("ref",))),
         ("Clean-param: p&z&u */index.html", CleanParam(("p", "z", "u"), "*/index.html")),
         ("Noindex: /a*b$", "/a*b$"),
@@ -123,6 +124,26 @@ def test_a_malformed_value_is_kept_as_it_is_with_what_is_wrong(line: str) -> Non
     assert re.fullmatch(r"[A-Z][a-z]* .*\.", record.problem)
     # Longer ones are cut where they are shown.
     assert len(record.problem) < 200
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        (
+            b"Request-rate: 10",
+            "Not a number of requests and a time, such as 1/10s, 100/15m or 1/5. A time of the "
+            "day in UTC may follow, such as 1300-1659.",
+        ),
+        (
+            b"Content-Signal: search",
+            "A part is neither a purpose with yes or no, such as ai-train=no, nor use=immediate, "
+            "use=reference or use=full.",
+        ),
+    ],
+    ids=["request-rate", "content-signal"],
+)
+def test_what_is_wrong_is_told_with_examples_as_a_file_has_them(line: bytes, problem: str) -> None:
+    assert read(line).problem == problem
 
 
 @pytest.mark.parametrize(
@@ -235,6 +256,14 @@ def test_lines_without_a_key_part_no_user_agent_lines(between: str) -> None:
     body = f"User-agent: a\n{between}User-agent: b\n{between}Host: c\nNoindex: /\n"
     for record in read_other_records(body.encode(), RFC9309):
         assert [name.name for name in record.agents] == ["a", "b"]
+
+
+@pytest.mark.parametrize("dialect", [KOSTER1996, KOSTER1994], ids=lambda dialect: dialect.name)
+def test_a_blank_line_parts_user_agent_lines_where_it_ends_a_group(dialect: Dialect) -> None:
+    body = b"User-agent: a\n\nUser-agent: b\nHost: c\n"
+    (record,) = read_other_records(body, dialect)
+    assert record.agents == (AgentLine("b", 3),)
+    assert record.lines_of_agents == record.lines_of_group == range(3, 4)
 
 
 @pytest.mark.parametrize(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from w3lib.url import safe_url_string
 
-from scrapy_rep.rep.dialects import GOOGLE, KOSTER1996, RFC9309, Dialect
+from scrapy_rep.rep.dialects import GOOGLE, KOSTER1996, RFC9309, Dialect, PathForm
 from scrapy_rep.rep.parsing.urls import (
     InvalidURL,
     Origin,
@@ -237,7 +238,10 @@ def test_the_part_of_a_url_that_rules_are_about(url: str, path: str) -> None:
 @pytest.mark.parametrize("dialect", [RFC9309, GOOGLE], ids=lambda dialect: dialect.name)
 @pytest.mark.parametrize(
     "rest",
-    ["/", "/a/b?c", "/a/../b", "/a/.", "/a?", "/?", "/a b", "/é", "/a#b", "/a b#c", "/%7e ", "//a"],
+    [
+        *("/", "/a/b?c", "/a/../b", "/a/.", "/a?", "/?", "/a b", "/é", "/a#b", "/a b#c", "/%7e "),
+        *("//a", "/a\0b"),
+    ],
 )
 def test_what_follows_the_authority_is_enough(rest: str, dialect: Dialect) -> None:
     assert rest_to_match(rest, dialect) == path_to_match(f"https://example.com{rest}", dialect)
@@ -389,6 +393,13 @@ def test_the_google_dialect_normalises_nothing(url: str, path: str) -> None:
 )
 def test_patterns_in_canonical_form(value: bytes, pattern: str) -> None:
     assert canonical_patterns([value], RFC9309) == [pattern]
+
+
+def test_what_is_decoded_does_not_part_patterns() -> None:
+    # Of no dialect, but :class:`.Differences` tries it.
+    dialect = replace(RFC9309, path_form=PathForm.DECODED)
+    values = [b"/a%0Ab", b"/caf%C3%A9*"]
+    assert canonical_patterns(values, dialect) == ["/a\nb", "/caf\xc3\xa9*"]
 
 
 @pytest.mark.clause("Google format-4", "Google matching-2", "Google library-8")

@@ -118,6 +118,11 @@ def test_the_deciding_line_may_be_the_difference(
     assert reading.explain(url, "Bot", wanted, line=True) == points
 
 
+def test_no_point_makes_a_url_that_cannot_be_parsed_allowed() -> None:
+    reading = GoogleReading(b"User-agent: *\nDisallow: /a\n")
+    assert reading.explain("example.com/a", "Bot", (True, 0), line=False) == ()
+
+
 def test_several_points_are_needed() -> None:
     body = "User-agent: M1\nDisallow: /%61\n\nUser-agent: M\nAllow: /\n"
     assert Differences(body.encode()).from_dialect("/a", "M1", GOOGLE) == (
