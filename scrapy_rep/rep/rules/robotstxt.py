@@ -26,8 +26,9 @@ from ..text import printable
 from .matching import NO_RULE, TOO_COSTLY, Rule, RuleSet, line_of, refuses
 from .verdict import Reason, Verdict
 
-# The size of caches by agents; a crawl has one or two.
+# The sizes of caches, in agents and in lines; a crawl has one or two agents.
 _MAX_AGENTS = 32
+_MAX_RULES = 1024
 
 _Value = TypeVar("_Value")
 
@@ -48,7 +49,7 @@ class RobotsTxt:
     """
 
     __slots__ = (
-        *("_lines", "_ours", "_path_start", "_requested", "_sites"),
+        *("_lines", "_ours", "_path_start", "_requested", "_rules", "_sites"),
         *("body", "dialect", "truncated"),
     )
 
@@ -62,6 +63,7 @@ class RobotsTxt:
         # The agents without an index that one page was requested for.
         self._requested: tuple[Agents, ...] = ()
         # For verdicts, which most files never give.
+        self._rules: dict[int, Rule] = {}
         self._lines: Lines | None = None
         # The site of the last URL with a slash, by site_of(), and the index of its path. The
         # next URL is probably of the same site.
@@ -264,10 +266,15 @@ class RobotsTxt:
         return lines, canonical_patterns(values, self.dialect), allows
 
     def _rule(self, line: int) -> Rule:
-        self._lines = self._lines or Lines(self.body, self.dialect)
-        read = read_line(self._lines[line - 1], self.dialect)
-        assert read is not None
-        return Rule(read.field is Field.ALLOW, read.value, line)
+        rule = self._rules.get(line)
+        if rule is None:
+            self._lines = self._lines or Lines(self.body, self.dialect)
+            read = read_line(self._lines[line - 1], self.dialect)
+            assert read is not None
+            if len(self._rules) >= _MAX_RULES:
+                self._rules.clear()
+            rule = self._rules[line] = Rule(read.field is Field.ALLOW, read.value, line)
+        return rule
 
 
 def _any_in(numbers: Sequence[int], lines: range) -> bool:

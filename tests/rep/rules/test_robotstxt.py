@@ -13,7 +13,7 @@ from w3lib.url import safe_url_string
 from scrapy_rep.rep.dialects import GOOGLE, KOSTER1994, KOSTER1996, RFC9309, Dialect, PathForm
 from scrapy_rep.rep.parsing.agents import AgentLine
 from scrapy_rep.rep.parsing.groups import groups_about
-from scrapy_rep.rep.parsing.lines import Field
+from scrapy_rep.rep.parsing.lines import Field, read_line
 from scrapy_rep.rep.parsing.records import RequestRate, TimeWindow, UsagePreferences
 from scrapy_rep.rep.parsing.urls import path_to_match
 from scrapy_rep.rep.rules import robotstxt
@@ -569,6 +569,21 @@ def test_agents_are_not_taken_for_each_other(dialect: Dialect) -> None:
 def test_the_rule_of_a_verdict_may_be_misspelled(dialect: Dialect) -> None:
     found = verdict("User-agent: *\nDisalow: /a\nUseragent: x\nDissallow /b\n", "/b", "x", dialect)
     assert found.rule == Rule(False, b"/b", 4)
+
+
+@BOTH
+def test_more_rules_may_decide_than_are_remembered(dialect: Dialect) -> None:
+    robots = RobotsTxt.parse(b"User-agent: *\nDisallow: /a\nDisallow: /b\nAllow: /c\n", dialect)
+    with (
+        patch.object(robotstxt, "_MAX_RULES", 2),
+        patch.object(robotstxt, "read_line", wraps=read_line) as read,
+    ):
+        for path, line, count in (("/a", 2, 1), ("/b", 3, 2), ("/a", 2, 2), ("/c", 4, 3)):
+            assert robots.verdict(path, "x").line == line
+            assert read.call_count == count
+        # The third rule has displaced the others.
+        assert str(robots.verdict("/a", "x").rule) == "Disallow: /a"
+        assert read.call_count == 4
 
 
 @BOTH
