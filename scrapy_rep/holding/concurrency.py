@@ -39,6 +39,9 @@ from scrapy_rep.engine import Engine
 #: Seconds between two checks, while a request is held, of what Scrapy has no signal for: the start
 #: of a stop, and requests that leave without having been sent.
 LOOK = 0.25
+# A granted request that is in no slot after so many looks was dropped or answered by another
+# middleware, or waits in one. The first of these looks may follow the grant at once.
+_LOOKS_ON_THE_WAY = 2
 # How many slots are checked in one step; the others follow in the next one.
 _SLOTS = 50
 
@@ -89,8 +92,8 @@ class ConcurrencyLimit:
         self._returning: dict[str | None, list[Permit]] = {}
         #: Requests in download slots, without those of components.
         self._in_slots: set[Request] = set()
-        #: Whether a request was granted concurrency and may not have reached its slot yet.
-        self._is_one_on_its_way = False
+        #: For so many looks, a request that was granted concurrency may be on its way to its slot.
+        self._looks_on_the_way = 0
         self._is_looking = False
         #: A heap of the requests that are about to continue.
         self._resuming: list[tuple[bool, tuple[int, int], Deferred[None]]] = []
@@ -162,7 +165,7 @@ class ConcurrencyLimit:
     def reached_downloader(self, request: Request) -> None:
         """*request* is in a download slot."""
         if request.callback is not NO_CALLBACK:
-            self._is_one_on_its_way = False
+            self._looks_on_the_way = 0
             self._in_slots.add(request)
 
     def left_downloader(self, request: Request) -> None:
@@ -176,13 +179,13 @@ class ConcurrencyLimit:
         """Let held requests continue while there is room, one of each slot in turn."""
         self._withhold(0)
         for slot in list(islice(self._returning, _SLOTS)):
-            may_go_without_room = not self._in_slots and not self._is_one_on_its_way
+            may_go_without_room = not self._in_slots and not self._looks_on_the_way
             if not (self._has_room or may_go_without_room):
                 break
             # If others remain in the slot, they are behind the other slots.
             waiting = self._returning.pop(slot)
             if self._engine.slot_is_free(slot):
-                self._is_one_on_its_way = True
+                self._looks_on_the_way = _LOOKS_ON_THE_WAY
                 self._grant(waiting.pop(0))
             if waiting:
                 self._returning[slot] = waiting
@@ -235,8 +238,8 @@ class ConcurrencyLimit:
             return
         self.call_later(LOOK, self._look)
         if not self.is_closing:
-            # The request was dropped or answered by another middleware, or waits in one.
-            self._is_one_on_its_way = False
+            if self._looks_on_the_way:
+                self._looks_on_the_way -= 1
             self.grant()
         else:
             # Otherwise, the crawl could end while a request returns to the scheduler.

@@ -322,8 +322,24 @@ async def test_no_deadlock_where_all_active_requests_wait_in_a_middleware(crawl:
     await crawl.loop.step()
     assert sum(each.went_on for each in held) == 2
     # This one waits in a middleware, too.
-    await crawl.loop.step(1.5 * LOOK)
+    await crawl.loop.step(2.5 * LOOK)
     assert sum(each.went_on for each in held) >= 3
+
+
+@in_a_loop
+async def test_a_look_just_after_a_grant_lets_no_other_request_go_on(crawl: Manual) -> None:
+    """Those that were granted the last room are not in their slots yet."""
+    one, two = crawl.download(), crawl.download()
+    held = [crawl.hold(f"http://{host}/").reacquire() for host in "abc"]
+    await crawl.loop.step(0.9 * LOOK)
+    crawl.leave(one)
+    crawl.leave(two)
+    await crawl.loop.step(0.2 * LOOK)
+    assert crawl.order == held[:2]
+    for each in held[:2]:
+        crawl.limit.reached_downloader(each.request)
+    await crawl.loop.step(5 * LOOK)
+    assert crawl.order == held[:2]
 
 
 @in_a_loop
