@@ -36,10 +36,7 @@ _HTML = (
     "%(url)s is an HTML page. All pages of this origin are allowed, unless the page contains "
     "lines that are rules."
 )
-_BUG = (
-    "Cannot get the robots.txt of %(origin)s because of a bug in scrapy-rep. All its pages are "
-    "refused until the next attempt. Please report this traceback."
-)
+_BUG = "Cannot get %(url)s because of a bug in scrapy-rep. %(so)s. Please report this traceback."
 
 
 class PolicyLog:
@@ -95,10 +92,17 @@ class PolicyLog:
         message = "The robots.txt request %(url)s raised an exception"
         self._log(logging.DEBUG, message, origin, exc_info=error)
 
-    def on_bug(self, origin: Origin) -> None:
-        """Log the exception that is being handled as a bug in this package."""
-        name = printable(str(origin))
-        self._log(logging.ERROR, _BUG, origin, exc_info=True, origin=name)
+    def on_bug(self, origin: Origin, *, copy_in_use: bool) -> None:
+        """Log the exception that is being handled as a bug in this package.
+
+        If no *copy_in_use* remains, requests get a policy that refuses.
+        """
+        if copy_in_use:
+            so = _COPY_IN_USE if origin.refuses else "The cached tdmrep.json stays in use"
+        else:
+            what = _REFUSED[WhenUnreachable.DISALLOW] if origin.refuses else "It is not used"
+            so = f"{what} until the next attempt"
+        self._log(logging.ERROR, _BUG, origin, exc_info=True, so=so)
 
     def _count(self, what: str, origin: Origin) -> None:
         count(self._crawler, f"{origin.stats}/{what}")

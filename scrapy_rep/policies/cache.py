@@ -199,7 +199,7 @@ class PolicyCache:
                 waiter.errback(stopping)
             lookup.waiting.clear()
         except Exception:
-            self._log.on_bug(origin)
+            self._log.on_bug(origin, copy_in_use=not lookup.waiting)
         finally:
             # In any case, no request may wait forever. A bug must not allow anything.
             if policy is not None or lookup.waiting:

@@ -482,8 +482,8 @@ async def test_a_bug_of_ours_refuses_and_is_logged_and_not_for_good(
     await crawl(script)
     errors = [record for record in caplog.records if record.levelname == "ERROR"]
     assert [record.getMessage() for record in errors] == [
-        f"Cannot get the robots.txt of {one.url} because of a bug in scrapy-rep. All its pages "
-        "are refused until the next attempt. Please report this traceback."
+        f"Cannot get {one.url}/robots.txt because of a bug in scrapy-rep. All pages of this "
+        "origin are refused until the next attempt. Please report this traceback."
     ]
     assert errors[0].exc_info is not None
     assert one.targets() == ["/robots.txt", "/yes"]

@@ -15,11 +15,13 @@ from scrapy_rep.pages.tdmrep import TdmOrigin
 from scrapy_rep.rep.caching.access import FetchResult
 from scrapy_rep.rep.caching.cache_entry import CacheEntry, Outage, StoredResponse
 from scrapy_rep.rep.dialects import Access
+from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.policy import Policy
 from scrapy_rep.settings import RepSettings
 from tests.policy_examples import NOON, unreachable, with_rules
 
 TIMEOUT = FetchResult("https://example.com/robots.txt", detail="timeout")
+ORIGIN = Origin.of("https://example.com/")
 WILL_RETRY = "Will retry on the next request after 60 s."
 
 
@@ -156,11 +158,32 @@ def test_exceptions_have_their_tracebacks(caplog: pytest.LogCaptureFixture) -> N
     try:
         raise RuntimeError
     except RuntimeError:
-        log.log.on_bug(origin)
+        log.log.on_bug(origin, copy_in_use=False)
     assert [(level, line.partition(".")[0]) for level, line in log.lines] == [
         ("DEBUG", "The robots"),
-        ("ERROR", "Cannot get the robots"),
+        ("ERROR", "Cannot get https://example"),
     ]
     kinds = [record.exc_info and record.exc_info[0] for record in caplog.records]
     assert kinds == [KeyError, RuntimeError]
     assert all("https://example.com" in line for _, line in log.lines)
+
+
+@pytest.mark.parametrize(
+    ("origin", "copy_in_use", "consequence"),
+    [
+        (ORIGIN, False, "All pages of this origin are refused until the next attempt"),
+        (ORIGIN, True, "The cached robots.txt stays in use"),
+        (TdmOrigin.beside(ORIGIN), False, "It is not used until the next attempt"),
+        (TdmOrigin.beside(ORIGIN), True, "The cached tdmrep.json stays in use"),
+    ],
+)
+def test_the_consequence_of_a_bug(
+    caplog: pytest.LogCaptureFixture, origin: Origin, copy_in_use: bool, consequence: str
+) -> None:
+    log = Log(caplog)
+    log.log.on_bug(origin, copy_in_use=copy_in_use)
+    line = (
+        f"Cannot get {origin.robots_url} because of a bug in scrapy-rep. {consequence}. "
+        "Please report this traceback."
+    )
+    assert log.lines == [("ERROR", line)]

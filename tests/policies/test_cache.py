@@ -618,11 +618,13 @@ async def test_a_lease_is_given_back_after_a_bug_of_ours(caplog: pytest.LogCaptu
     await settled()
     assert came[0].access is Access.UNREACHABLE
     assert not one.store.is_leased
-    assert "Cannot get the robots.txt" in caplog.text
+    assert "All pages of this origin are refused until the next attempt." in caplog.text
 
 
 @pytest_twisted.ensureDeferred
-async def test_a_bug_of_ours_in_a_revalidation_leaves_the_policy_in_use() -> None:
+async def test_a_bug_of_ours_in_a_revalidation_leaves_the_policy_in_use(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     one = Crawl()
     await one.fetched()
     one.clock.now += 23 * HOUR
@@ -634,6 +636,8 @@ async def test_a_bug_of_ours_in_a_revalidation_leaves_the_policy_in_use() -> Non
     assert policy is not None
     assert body_of(policy) == ALLOW
     assert not one.store.is_leased
+    assert "The cached robots.txt stays in use." in caplog.text
+    assert "refused" not in caplog.text
 
 
 @pytest_twisted.ensureDeferred
