@@ -16,14 +16,14 @@ from ..rep.caching.access import FetchResult
 from ..rep.caching.cache_entry import CacheEntry, StoredResponse
 from ..rep.caching.freshness import Freshness
 from ..rep.parsing.urls import Origin
-from ..rep.text import plural, printable
+from ..rep.text import plural, printable, span
 from ..settings import RepSettings
 from ..stores.base import Store, time_of
 from ..stores.open import open_store
 from .crawling import with_crawler
 from .errors import FAILED, FINE, WRONG, CommandError
 from .options import Options, Settings, Subcommand, argument, format_of, subcommand
-from .output import Column, Cut, Printer, Records, Style, Table, iso, span, write_json
+from .output import Column, Cut, Printer, Records, Style, Table, iso, write_json
 from .sources import origin_of
 from .store import DUE, OriginState, read_states, sorted_origins, state_of, store_place, use_store
 

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 
 from ..rep.rules.verdict import Verdict
-from ..rep.text import printable
+from ..rep.text import printable, span
 from .errors import FINE
 from .options import AGENT, DIALECT, FILE, FRESH, URLS, Options, Settings, format_of, subcommand
-from .output import Column, Cut, Printer, Records, Style, Table, answer, because, names, span
+from .output import Column, Cut, Printer, Records, Style, Table, answer, because, names
 from .sources import STDIN, Answer, Robots, RobotsGetter, Session, urls_of
 
 # So many URLs are in memory at a time.

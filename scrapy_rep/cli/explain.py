@@ -13,9 +13,9 @@ from ..rep.rules import explain as rules
 from ..rep.rules.explain import ExplainedRule, Explanation, Fate
 from ..rep.rules.robotstxt import RobotsTxt
 from ..rep.rules.verdict import Reason, Verdict
-from ..rep.text import plural, printable
+from ..rep.text import plural, printable, span
 from .options import AGENT, DIALECT, FILE, FRESH, Options, Settings, argument, format_of, subcommand
-from .output import Printer, Records, Style, agents_json, answer, finding_json, span, write_json
+from .output import Printer, Records, Style, agents_json, answer, finding_json, write_json
 from .sources import Answer, Robots, Session, absolute, origin_of
 
 # The text of a line has at most so many columns before what became of it.

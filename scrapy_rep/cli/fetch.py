@@ -18,11 +18,11 @@ from ..rep.lint.findings import Severity
 from ..rep.parsing.lines import utf16_of
 from ..rep.parsing.urls import Origin
 from ..rep.rules.robotstxt import RobotsTxt
-from ..rep.text import plural, printable
+from ..rep.text import plural, printable, span
 from .crawling import header
 from .errors import FAILED, FINE, WRONG, CommandError
 from .options import DIALECT, Options, Settings, argument, format_of, subcommand
-from .output import Printer, Style, span, write_json
+from .output import Printer, Style, write_json
 from .sources import Robots, RobotsGetter, Session, origin_of
 from .store import state_of
 

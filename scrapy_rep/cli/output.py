@@ -272,7 +272,6 @@ def _csv_cell(value: Any) -> str:
 
 # -- words ---------------------------------------------------------------------------
 
-_UNITS = (("d", 86400), ("h", 3600), ("min", 60))
 _BECAUSE = {
     Reason.MATCHING_LIMIT: "too many rules to try",
     Reason.NO_RULE: "no rule matches",
@@ -288,20 +287,6 @@ _BECAUSE = {
     Reason.RESERVED: "its page rules refuse",
     Reason.VISIT_TIME: "outside of the visit time",
 }
-
-
-def span(seconds: float | None) -> str:
-    """*seconds* in the largest unit of which there are at least two.
-
-    >>> span(86400), span(90.4), span(None)
-    ('24 h', '90 s', '-')
-    """
-    if seconds is None:
-        return "-"
-    for unit, size in _UNITS:
-        if seconds >= 2 * size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{seconds:.0f} s"
 
 
 def iso(at: float) -> str:

@@ -12,12 +12,12 @@ from ..observers.report.file import NO_ROOM, ROOM, digest, read_file, takes
 from ..observers.report.model import UNKNOWN, CrawlReport, Event, OriginReport
 from ..rep.caching.access import FetchResult, access_result
 from ..rep.dialects import Access
-from ..rep.text import plural, printable
+from ..rep.text import plural, printable, span
 from ..settings import RepSettings
 from ..stores.base import Store
 from .errors import FINE, WRONG, CommandError
 from .options import Options, Settings, argument, subcommand
-from .output import Printer, span
+from .output import Printer
 from .store import OriginState, read_states, sorted_origins, store_place, use_store
 
 _ARGUMENTS = (

@@ -48,3 +48,17 @@ def plural(count: int, what: str) -> str:
     ('1 line', '2,000 lines')
     """
     return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def span(seconds: float | None, digits: int = 0) -> str:
+    """*seconds* in the largest unit of which there are at least two.
+
+    >>> span(86400), span(90.4), span(90.4, digits=1), span(None)
+    ('24 h', '90 s', '90.4 s', '-')
+    """
+    if seconds is None:
+        return "-"
+    for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.{digits}f} {unit}"
+    return f"{seconds:.{digits}f} s"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from scrapy_rep.observers.stats import count
 from scrapy_rep.rep.parsing.lines import Field
 from scrapy_rep.rep.parsing.records import RequestRate
-from scrapy_rep.rep.text import printable
+from scrapy_rep.rep.text import printable, span
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -77,7 +77,7 @@ class PaceLog:
         delay, held = self._throttle.delay(site), self._throttle.waiting(site)
         if delay > _SLOW and site in self._why:
             message = "%s asks for %g s between two requests %s. Requests held: %d, for %s"
-            time = _in_words(held * delay)
+            time = span(held * delay)
             self._log(logging.INFO, message, printable(site), delay, self._why[site], held, time)
 
     def close(self) -> None:
@@ -109,10 +109,3 @@ def _line(policy: Policy, agents: tuple[str, ...], wanted: float) -> str:
         if value == wanted:
             return f'"{record}" (line {record.line}) in '
     return ""
-
-
-def _in_words(seconds: float) -> str:
-    for size, unit in ((3600, "h"), (60, "min")):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{seconds:.0f} s"

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_rep.cli.output import Column, Cut, Printer, Records, Style, Table, span
+from scrapy_rep.cli.output import Column, Cut, Printer, Records, Style, Table
 
 COLUMNS = [
     Column("answer"),
@@ -120,11 +120,3 @@ def test_cells_of_csv(capsys: pytest.CaptureFixture[str]) -> None:
         '"a,""b""",1,false,x,"a, b",',
         "'=cmd(),,true,\"'-x, y\",,",
     ]
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(0, "0 s"), (119, "119 s"), (120, "2 min"), (7199, "120 min"), (7200, "2 h"), (172800, "2 d")],
-)
-def test_span(seconds: float, text: str) -> None:
-    assert span(seconds) == text

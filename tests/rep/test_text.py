@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_rep.rep.text import MAX_PRINTED, MAX_SHOWN, plural, printable
+from scrapy_rep.rep.text import MAX_PRINTED, MAX_SHOWN, plural, printable, span
 
 
 @pytest.mark.parametrize(
@@ -48,3 +48,11 @@ def test_the_result_is_always_one_printable_line(text: bytes | str) -> None:
 def test_one_is_not_many() -> None:
     shown = [plural(count, "request") for count in (0, 1, 2, 1000)]
     assert shown == ["0 requests", "1 request", "2 requests", "1,000 requests"]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0, "0 s"), (119, "119 s"), (120, "2 min"), (7199, "120 min"), (7200, "2 h"), (172800, "2 d")],
+)
+def test_span(seconds: float, text: str) -> None:
+    assert span(seconds) == text

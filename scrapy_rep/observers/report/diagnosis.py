@@ -14,10 +14,10 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from scrapy_rep.observers.report.model import CrawlReport, OriginReport, SlowSite
-from scrapy_rep.observers.report.words import WHEN_UNREACHABLE, duration, moment
+from scrapy_rep.observers.report.words import WHEN_UNREACHABLE, moment
 from scrapy_rep.rep.dialects import Access
 from scrapy_rep.rep.lint.findings import Severity
-from scrapy_rep.rep.text import plural, printable
+from scrapy_rep.rep.text import plural, printable, span
 
 #: So many of each are listed.
 MAX_LISTED = 10
@@ -155,7 +155,7 @@ def _dominating(report: CrawlReport) -> Iterator[Item]:
     lasted = report.made_at - (report.began_at or report.made_at)
     for site, name in _slow_sites(report):
         if site.seconds >= max(_DOMINATES * lasted, _LEAST_SECONDS):
-            times = f"{duration(site.seconds)} of {duration(lasted)}"
+            times = f"{span(site.seconds, 1)} of {span(lasted, 1)}"
             yield Item(name, f"{times}; asked for {site.why}")
 
 
@@ -193,7 +193,7 @@ def slowest_fetches(report: CrawlReport) -> list[Item]:
 def paced_sites(report: CrawlReport) -> list[Item]:
     """The sites at which requests waited longest."""
     return [
-        Item(name, site.why, (f"{site.requests:,}", duration(site.seconds)))
+        Item(name, site.why, (f"{site.requests:,}", span(site.seconds, 1)))
         for site, name in _slow_sites(report)
     ]
 

@@ -50,11 +50,3 @@ def because(reason: Reason, detail: str) -> str:
 def moment(at: float) -> str:
     """The time *at* in UTC."""
     return time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(at))
-
-
-def duration(seconds: float) -> str:
-    """*seconds*, for people."""
-    for size, unit in ((3600, "h"), (60, "min")):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.1f} {unit}"
-    return f"{seconds:.1f} s"
