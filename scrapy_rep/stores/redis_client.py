@@ -14,7 +14,7 @@ import re
 import threading
 import traceback
 from collections.abc import Awaitable, Callable, Coroutine
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from hashlib import sha1
 from typing import Any, TypeVar
 
@@ -147,7 +147,10 @@ class RedisClient:
         await self._there(self._ready())
 
     async def close(self) -> None:
-        """Close all connections. The next use opens them again."""
+        """End all operations and close all connections. The next use opens them again.
+
+        What is under way has its time limit; what waits for its turn fails.
+        """
         if self.is_open:
             await self._there(self._close())
             self._redis = None
@@ -223,11 +226,13 @@ class RedisClient:
     async def _close(self) -> None:
         if self._staying is not None:
             self._staying.cancel()
-            await asyncio.wait({self._staying})
-        # To those who wait for the first greeting.
+        # To those who wait for the first greeting, or for a place.
         self._trouble = f"{self._url.name}: it was closed"
         self._settled.set()
-        await self._hang_up()
+        async with AsyncExitStack() as places:
+            for _ in range(_AT_ONCE):
+                await places.enter_async_context(self._places)
+            await self._hang_up()
 
     async def _hang_up(self) -> None:
         with suppress(Exception):
@@ -252,6 +257,9 @@ class _Thread(threading.Thread):
 
     def run(self) -> None:
         self._loop.run_forever()
+        # What began while the client was closed: it fails at once.
+        while tasks := asyncio.all_tasks(self._loop):
+            self._loop.run_until_complete(asyncio.wait(tasks))
         self._loop.close()
 
     def result_of(self, work: Coroutine[Any, Any, _T]) -> Deferred[_T]:

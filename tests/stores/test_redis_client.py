@@ -7,7 +7,7 @@ import contextlib
 import gc
 import threading
 import warnings
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 import pytest
@@ -19,7 +19,9 @@ from scrapy_rep.stores import redis_client
 from scrapy_rep.stores.base import StoreError
 from scrapy_rep.stores.redis_client import RedisClient
 from scrapy_rep.stores.redis_url import parse_url
+from tests.conditions import wait_until
 from tests.stores.blocking import LoopInThread
+from tests.stores.redis_server import RedisServer
 
 Do = Callable[[Coroutine[Any, Any, None]], None]
 #: Also where a test replaces it.
@@ -330,6 +332,51 @@ def test_how_far_the_clocks_are_apart(
     assert client.ahead == ahead
 
 
+# -- closing while operations are under way, with a real server -----------------------
+
+
+async def close_under_way(
+    server: RedisServer, started: Callable[[Coroutine[Any, Any, Any]], Awaitable[Any]]
+) -> None:
+    """Close the client while 8 operations are under way and others wait; all of them end."""
+    client = RedisClient(parse_url(server.patient_url), lambda redis: redis.ping(), lambda: 0.0)
+    doing = [started(client.run(lambda redis: redis.blpop("list"))) for _ in range(20)]
+    with server.client() as redis:
+        while redis.info("clients")["blocked_clients"] < 8:
+            await started(client.ready())
+        closing = started(client.close())
+        with contextlib.suppress(StoreError):
+            while True:
+                await started(client.ready())
+        redis.rpush("list", *range(8))
+    await closing
+    assert not client.is_open
+    results = []
+    for each in doing:
+        try:
+            results.append((await each)[1].decode())
+        except StoreError as error:
+            results.append(str(error).partition(": ")[2])
+    assert sorted(results[:8]) == list("01234567")
+    assert results[8:] == ["it was closed"] * 12
+
+
+def test_closing_ends_all_operations(fresh_redis: RedisServer, do: Do) -> None:
+    async def scenario() -> None:
+        await asyncio.wait_for(close_under_way(fresh_redis, asyncio.ensure_future), 20)
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    do(scenario())
+
+
+@pytest_twisted.ensureDeferred  # type: ignore[untyped-decorator]
+async def test_closing_ends_all_operations_in_a_thread(fresh_redis: RedisServer) -> None:
+    from twisted.internet import reactor
+
+    doing = Deferred.fromCoroutine(close_under_way(fresh_redis, Deferred.fromCoroutine))
+    await doing.addTimeout(20, reactor)
+
+
 # -- where there is no task of asyncio ------------------------------------------------
 
 
@@ -379,6 +426,25 @@ async def test_waiting_for_a_thread_can_be_given_up() -> None:
         gc.collect()
     # Such as of an answer that nobody waits for any more.
     assert [event for event in events if "log_failure" in event] == []
+
+
+@pytest_twisted.ensureDeferred  # type: ignore[untyped-decorator]
+async def test_an_operation_that_begins_when_another_one_has_ended_by_closing() -> None:
+    client = RedisClient(parse_url(PATIENT), lambda _: asyncio.Event().wait(), lambda: 0.0)
+
+    async def again() -> None:
+        with pytest.raises(StoreError, match="it was closed"):
+            await client.run(answer)
+        await client.run(answer)
+
+    doing = Deferred.fromCoroutine(again())
+    closing = Deferred.fromCoroutine(client.close())
+    loop = client._thread._loop  # type: ignore[union-attr] # noqa: SLF001
+    # The thread has closed it before anybody here knows.
+    wait_until(lambda: client._settled.is_set() and not asyncio.all_tasks(loop))  # noqa: SLF001
+    await closing
+    with pytest.raises(StoreError, match="it was closed"):
+        await doing
 
 
 def test_a_redis_that_works_is_greeted_again_and_again(
