@@ -12,6 +12,7 @@ from scrapy.extensions.feedexport import FileFeedStorage, S3FeedStorage
 from scrapy.robotstxt import ProtegoRobotParser, PythonRobotParser
 from scrapy.settings import Settings
 
+from scrapy_rep.cli.store import store_place
 from scrapy_rep.exceptions import ConfigurationError
 from scrapy_rep.observers.report.path import ReportPath
 from scrapy_rep.parser import RepRobotParser
@@ -471,7 +472,7 @@ def test_no_password_in_errors(scheme: str, rest: str) -> None:
     url = f"{scheme}:{rest}"
     for value in (url, [url], url.encode()):
         try:
-            shown = str(read(REP_STORE=value).store.place())
+            shown = store_place(read(REP_STORE=value))
         except ConfigurationError as error:
             # What is behind an error is in its traceback.
             shown = "".join(traceback.format_exception(error, limit=0))

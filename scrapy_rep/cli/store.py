@@ -44,10 +44,10 @@ def store_place(settings: RepSettings) -> str:
 
     Raises :exc:`CommandError` for a store in memory.
     """
-    place = settings.store.place()
+    place = settings.store.redis.name if settings.store.redis else settings.store.file()
     if place is None:
         raise CommandError("REP_STORE = 'memory': nothing is stored when a crawl has ended")
-    return place
+    return str(place)
 
 
 def use_store(settings: RepSettings, use: Callable[[Store], Coroutine[Any, Any, _T]]) -> _T | None:

@@ -55,16 +55,6 @@ class StoreSpec:
 
         return Path(data_path("rep")).absolute() / "robots.sqlite"
 
-    def place(self) -> str | None:
-        """Where the store is, for people; ``None`` for one in memory.
-
-        Raises what :meth:`file` raises.
-        """
-        if self.redis is not None:
-            return self.redis.name
-        file = self.file()
-        return None if file is None else str(file)
-
 
 def parse_spec(value: object) -> StoreSpec:
     """The store that *value*, of ``REP_STORE``, names.

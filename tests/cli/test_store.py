@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import pytest
 from scrapy.settings import Settings
 
 from scrapy_rep.cli.cache import everything
-from scrapy_rep.cli.store import OriginState, state_of
+from scrapy_rep.cli.errors import CommandError
+from scrapy_rep.cli.store import OriginState, state_of, store_place
 from scrapy_rep.rep.caching.access import Failure, FetchResult
 from scrapy_rep.rep.caching.cache_entry import CacheEntry, Outage
 from scrapy_rep.rep.parsing.urls import Origin
@@ -70,3 +73,14 @@ def test_the_age_is_since_the_copy_was_confirmed() -> None:
     confirmed = replace(entry, stored=replace(entry.stored, confirmed_at=NOON - 60))
     assert state(confirmed).age == 60
     assert state(examples(NOON)["refused"]).age == 0
+
+
+def test_the_place_of_a_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def place(store: str) -> str:
+        return store_place(RepSettings.read(Settings({"REP_STORE": store})))
+
+    monkeypatch.chdir(tmp_path)
+    assert place("sqlite:///a/b") == str(tmp_path / "a" / "b")
+    assert place("redis://me:secret@host/1?prefix=x") == "redis://host/1"
+    with pytest.raises(CommandError, match="REP_STORE = 'memory'"):
+        place("memory")

@@ -49,9 +49,6 @@ def test_paths_are_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     assert parse_spec("sqlite:////a/b").file() == Path("/a/b")
     assert parse_spec("memory").file() is None
     assert parse_spec("redis://host").file() is None
-    assert parse_spec("memory").place() is None
-    assert parse_spec("sqlite:///a/b").place() == str(tmp_path / "a" / "b")
-    assert parse_spec("redis://me:secret@host/1?prefix=x").place() == "redis://host/1"
 
 
 def test_the_data_directory_outside_a_project(
