@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-import http_sf
-
 from scrapy_rep.pages.robots_tag import MAX_HEADER, complete_members, read_rules
 from scrapy_rep.pages.statements import REFUSED_BY_TDM, Source, Stated, Statement, TdmPolicy
 from scrapy_rep.rep.directives.purposes import purposes_of
+from scrapy_rep.rep.parsing.records import read_usage
 from scrapy_rep.rep.text import printable
 
 Lines = Callable[[str], Iterable[bytes]]  #: The values of the header with a name, a line each.
@@ -16,7 +15,6 @@ Lines = Callable[[str], Iterable[bytes]]  #: The values of the header with a nam
 #: The headers without which :func:`header_statements` finds nothing.
 STATING_HEADERS = ("Robots-Tag", "X-Robots-Tag", "Content-Usage", "tdm-reservation", "tdm-policy")
 
-_PREFERENCES = {"y": True, "n": False}
 _RESERVATIONS = {"0": True, "1": False}
 
 
@@ -56,16 +54,10 @@ def _content_usage(values: list[str]) -> Iterator[Statement]:
 
 
 def _preferences(value: str) -> Iterator[Statement]:
-    try:
-        members = http_sf.parse(value.encode("latin-1"), tltype="dictionary")
-    except http_sf.StructuredFieldError:
-        return
-    assert isinstance(members, dict)
-    for label, member in members.items():
-        token = member[0] if isinstance(member, tuple) else None
-        if isinstance(token, http_sf.Token) and str(token) in _PREFERENCES:
-            text = f"Content-Usage: {printable(f'{label}={token}')}"
-            yield Statement(Source.HEADER, text, purposes_of(label), _PREFERENCES[str(token)])
+    for label, allows in (read_usage(value.encode("latin-1").strip(b" ")) or {}).items():
+        if allows is not None:
+            text = f"Content-Usage: {printable(label)}={'y' if allows else 'n'}"
+            yield Statement(Source.HEADER, text, purposes_of(label), allows)
 
 
 def tdm_reservation(value: str, source: Source, name: str) -> Iterator[Statement]:

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import example, given
-from hypothesis import strategies as st
 
 from scrapy_rep.pages.headers import header_statements
 from scrapy_rep.pages.statements import MAX_URL, PageRules, evaluate
-from scrapy_rep.rep.dialects import RFC9309
-from scrapy_rep.rep.parsing.records import UsagePreferences, read_other_records
 
 
 def rules_of(*headers: tuple[str, bytes | str]) -> PageRules:
@@ -85,26 +81,6 @@ def test_a_purpose_that_nobody_has_defined_is_a_use() -> None:
 
     rules = evaluate(header_statements(lines, ()), 0.0, uses=["ai-use"])
     assert rules.refused == ("ai-use",)
-
-
-@given(st.text(alphabet='abnyt-=,;"?10 (). \t:@', max_size=30))
-@example('train-ai=n;a="b,c", search=y')
-@example("a=1.5, b=?1, c=:aa==:, d=@1")
-def test_header_and_robots_txt_agree_about_a_dictionary(value: str) -> None:
-    """The package reads structured fields twice: rep/ imports no other package."""
-    record = next(read_other_records(b"Content-Usage: " + value.encode(), RFC9309), None)
-    stripped = value.strip()
-    if record is None or stripped.startswith("/") or value != stripped or "\t" in value:
-        return
-    assert isinstance(record.value, UsagePreferences)
-    labels = {label for label, _ in record.value.purposes}
-    found = header_statements(lambda name: [value.encode()] * (name == "Content-Usage"), ())
-    stated = {each.text: each.allows for each in evaluate(found, 0.0).statements}
-    expected = {
-        f"Content-Usage: {label}={'y' if allows else 'n'}": allows
-        for label, allows in record.value.purposes
-    }
-    assert stated == expected, labels
 
 
 # TDM Reservation Protocol, "TDM Header Field in HTTP Responses".

@@ -356,24 +356,32 @@ _SF_MEMBER = re.compile(
 _TOKENS = {b"y": True, b"n": False}
 
 
-# draft-ietf-aipref-attach-05, §3: "content-usage" ":" [ path-pattern 1*WS ]
-# usage-pref; draft-ietf-aipref-vocab, "Processing Algorithm": the tokens y and n
-# allow and disallow; with any other value, "the preference for that category is
-# unknown". RFC 9651 §4.2.2: of equal keys the last one counts.
-def _content_usage(raw: bytes) -> tuple[UsagePreferences | None, str]:
-    path, dictionary = _split_path(raw)
-    members: dict[str, bytes | None] = {}
+# draft-ietf-aipref-vocab, "Processing Algorithm": the tokens y and n allow and disallow; with
+# any other value, "the preference for that category is unknown". RFC 9651 §4.2.2: of equal keys
+# the last one counts.
+def read_usage(dictionary: bytes) -> dict[str, bool | None] | None:
+    """Whether each member of a structured field *dictionary* allows; ``None`` if it is invalid."""
+    members: dict[str, bool | None] = {}
     position, more = 0, bool(dictionary)
     while more:
         match = _SF_MEMBER.match(dictionary, position)
         if match is None:
-            # "If the parsing of the Dictionary fails, preferences are unknown": those of its path.
-            problem = "Not a structured field dictionary, such as train-ai=n, search=y."
-            return UsagePreferences((), path), problem
-        members[match["key"].decode("ascii")] = match["token"]
+            return None
+        members[match["key"].decode("ascii")] = _TOKENS.get(match["token"])
         position, more = match.end(), bool(match["comma"])
-    purposes = {key: _TOKENS[token] for key, token in members.items() if token in _TOKENS}
-    found = UsagePreferences(tuple(purposes.items()), path)
+    return members
+
+
+# draft-ietf-aipref-attach-05, §3: "content-usage" ":" [ path-pattern 1*WS ] usage-pref.
+def _content_usage(raw: bytes) -> tuple[UsagePreferences | None, str]:
+    path, dictionary = _split_path(raw)
+    members = read_usage(dictionary)
+    if members is None:
+        # "If the parsing of the Dictionary fails, preferences are unknown": those of its path.
+        problem = "Not a structured field dictionary, such as train-ai=n, search=y."
+        return UsagePreferences((), path), problem
+    purposes = [(key, allows) for key, allows in members.items() if allows is not None]
+    found = UsagePreferences(tuple(purposes), path)
     if members and len(purposes) == len(members):
         return found, ""
     return found, "A part is neither y nor n for a purpose, such as train-ai=n."

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
+import http_sf
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from scrapy_rep.rep.dialects import DIALECTS, GOOGLE, KOSTER1994, KOSTER1996, RFC9309, Dialect
@@ -20,6 +21,7 @@ from scrapy_rep.rep.parsing.records import (
     TimeWindow,
     UsagePreferences,
     read_other_records,
+    read_usage,
 )
 
 
@@ -372,3 +374,20 @@ def test_no_value_raises(field: Field, value: bytes, dialect: Dialect) -> None:
     for record in read_other_records(body, dialect):
         assert record.value is not None or record.problem or record.field is Field.UNKNOWN
         assert record.problem.isprintable()
+
+
+@given(st.text(alphabet='abnyt-=,;"?10 (). :@%\\', max_size=30).map(str.strip))
+@example('train-ai=n;a="b,c", search=y')
+@example("a=1.5, b=?1, c=:YWE=:, d=@1")
+def test_a_dictionary_is_read_as_another_parser_does(value: str) -> None:
+    try:
+        members = http_sf.parse(value.encode(), tltype="dictionary")
+    except http_sf.StructuredFieldError:
+        assert read_usage(value.encode()) is None
+        return
+    assert isinstance(members, dict)
+    tokens = {label: isinstance(member, tuple) and member[0] for label, member in members.items()}
+    assert read_usage(value.encode()) == {
+        label: {"y": True, "n": False}.get(str(token)) if isinstance(token, http_sf.Token) else None
+        for label, token in tokens.items()
+    }
