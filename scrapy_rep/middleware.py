@@ -34,6 +34,7 @@ from scrapy_rep.rep.rules.verdict import Reason, Verdict, origin_or_verdict
 from scrapy_rep.rep.text import printable
 from scrapy_rep.settings import PageRuleMode, RepSettings, downloader_middlewares, tokens
 from scrapy_rep.throttling.pacing import Pacing
+from scrapy_rep.throttling.slow_sites import SlowSites
 from scrapy_rep.tokens import AgentTokens
 
 logger = logging.getLogger(__name__)
@@ -69,13 +70,10 @@ class RepMiddleware:
         # First, so that held requests leave before fetches are given up.
         self._queue = HoldQueue(crawler, self._limit, settings.max_waiting)
         # Before the summary, which names the slowest sites.
-        self._pacing = Pacing(
-            crawler,
-            settings,
-            self._clock,
-            give_back=self._queue.give_back,
-            is_fetch=lambda request: download_of(request) is not None,
-        )
+        self._pacing = pacing = Pacing(crawler, settings, self._clock)
+        if settings.backoff:
+            of_pacing = (pacing.throttle, pacing.log, settings.backoff_max)
+            self._slow_sites = SlowSites(crawler, *of_pacing, self._queue.give_back, download_of)
         observers = enabled_observers(crawler, settings, self._clock)
         self._observers = Observers(crawler, observers)
         self._observe_allowed = self._observers.observe_allowed
