@@ -204,17 +204,13 @@ class RepMiddleware:
         turn = None
         knows_all = not self._tdm_files or not policy or self._tdm_files.knows(policy, request)
         if isinstance(decision, Admit) and knows_all:
-            turn = self._turn(policy, request)
+            if policy is not None:
+                turn = self._pacing.admit(policy, request, self._tokens.of(request))
             if turn is None:
                 self._admitted(policy, request)
                 return None
         origin = Origin.of(request.url) if policy is None else policy.origin
         return self._hold(origin, request, arrival, turn)
-
-    def _turn(self, policy: Policy | None, request: Request) -> Deferred[None] | None:
-        """The turn that an admitted *request* has to wait for, if its site is throttled."""
-        agents = self._tokens.of(request)
-        return None if policy is None else self._pacing.admit(policy, request, agents)
 
     async def _hold(
         self, origin: Origin, request: Request, arrival: Arrival, turn: Deferred[None] | None
@@ -249,7 +245,7 @@ class RepMiddleware:
                 has_tdm_file = True
             elif turn is not None and self._pacing.has_turn(request):
                 break
-            elif (turn := self._turn(policy, request)) is None:
+            elif (turn := self._pacing.admit(policy, request, self._tokens.of(request))) is None:
                 await self._limit.reacquire(held, request)
                 if self._pacing.has_turn(request):
                     break
