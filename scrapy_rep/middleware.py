@@ -34,6 +34,7 @@ from scrapy_rep.rep.rules.verdict import Reason, Verdict, origin_or_verdict
 from scrapy_rep.rep.text import printable
 from scrapy_rep.settings import PageRuleMode, RepSettings, downloader_middlewares, tokens
 from scrapy_rep.throttling.pacing import Pacing
+from scrapy_rep.throttling.slow_sites import SlowSites
 from scrapy_rep.tokens import AgentTokens
 
 logger = logging.getLogger(__name__)
@@ -69,13 +70,10 @@ class RepMiddleware:
         # First, so that held requests leave before fetches are given up.
         self._queue = HoldQueue(crawler, self._limit, settings.max_waiting)
         # Before the summary, which names the slowest sites.
-        self._pacing = Pacing(
-            crawler,
-            settings,
-            self._clock,
-            give_back=self._queue.give_back,
-            is_fetch=lambda request: download_of(request) is not None,
-        )
+        self._pacing = pacing = Pacing(crawler, settings, self._clock)
+        if settings.backoff:
+            of_pacing = (pacing.throttle, pacing.log, settings.backoff_max)
+            self._slow_sites = SlowSites(crawler, *of_pacing, self._queue.give_back, download_of)
         observers = enabled_observers(crawler, settings, self._clock)
         self._observers = Observers(crawler, observers)
         self._observe_allowed = self._observers.observe_allowed
@@ -206,17 +204,13 @@ class RepMiddleware:
         turn = None
         knows_all = not self._tdm_files or not policy or self._tdm_files.knows(policy, request)
         if isinstance(decision, Admit) and knows_all:
-            turn = self._turn(policy, request)
+            if policy is not None:
+                turn = self._pacing.admit(policy, request, self._tokens.of(request))
             if turn is None:
                 self._admitted(policy, request)
                 return None
         origin = Origin.of(request.url) if policy is None else policy.origin
         return self._hold(origin, request, arrival, turn)
-
-    def _turn(self, policy: Policy | None, request: Request) -> Deferred[None] | None:
-        """The turn that an admitted *request* has to wait for, if its site is throttled."""
-        agents = self._tokens.of(request)
-        return None if policy is None else self._pacing.admit(policy, request, agents)
 
     async def _hold(
         self, origin: Origin, request: Request, arrival: Arrival, turn: Deferred[None] | None
@@ -251,7 +245,7 @@ class RepMiddleware:
                 has_tdm_file = True
             elif turn is not None and self._pacing.has_turn(request):
                 break
-            elif (turn := self._turn(policy, request)) is None:
+            elif (turn := self._pacing.admit(policy, request, self._tokens.of(request))) is None:
                 await self._limit.reacquire(held, request)
                 if self._pacing.has_turn(request):
                     break

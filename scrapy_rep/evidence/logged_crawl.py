@@ -14,11 +14,11 @@ from scrapy.utils.python import global_object_name
 
 from scrapy_rep.evidence.lines import NotAsClaimed
 from scrapy_rep.evidence.recorder import DECIDING
-from scrapy_rep.parsers.chain import ParserChain
+from scrapy_rep.observers.policy_log import PolicyLog
 from scrapy_rep.parsers.wire import TARGETS
-from scrapy_rep.policies.reader import policy_by
+from scrapy_rep.policies.reader import PolicyReader
 from scrapy_rep.rep.caching.cache_entry import CacheEntry
-from scrapy_rep.rep.caching.freshness import Evaluation, evaluate
+from scrapy_rep.rep.caching.freshness import Evaluation
 from scrapy_rep.rep.dialects import Access
 from scrapy_rep.rep.policy import Policy
 from scrapy_rep.settings import RepSettings
@@ -48,20 +48,16 @@ class LoggedCrawl:
         # It does not crawl, and so would have none.
         crawler.stats = StatsCollector(crawler)
         self.settings = RepSettings.read(crawler.settings)
-        self._chain = ParserChain(crawler, self.settings)
-        self._bounds = self.settings.bounds(started)
-
-    def evaluate(self, entry: CacheEntry, now: float) -> Evaluation:
-        """What *entry* lets the crawl do at the time *now*."""
-        settings = self.settings
-        return evaluate(entry, settings.dialect, settings.status_overrides, self._bounds, now)
+        log = PolicyLog(crawler, self.settings, lambda: started)
+        self._reader = PolicyReader(crawler, self.settings, started, log, memory={})
+        self.evaluate = self._reader.evaluate
 
     def policy(self, entry: CacheEntry, evaluation: Evaluation) -> Policy:
         """The policy that *entry* leads to by *evaluation*, which needs no fetch."""
         rules = None
         if evaluation.access is Access.SUCCESSFUL and evaluation.stored is not None:
-            rules = self._chain.read(entry.origin, evaluation.stored.result)
-        policy = policy_by(entry, evaluation, rules, self.settings, self._chain.spellings)
+            rules = self._reader.chain.read(entry.origin, evaluation.stored.result)
+        policy = self._reader.policy(entry, evaluation, rules)
         assert policy is not None
         return policy
 

@@ -29,7 +29,6 @@ from scrapy_rep.parsers.external import (
 from scrapy_rep.parsers.wire import is_rewritten, spellings
 from scrapy_rep.rep.caching.access import FetchResult
 from scrapy_rep.rep.parsing.agents import EVERYONE, Agents
-from scrapy_rep.rep.parsing.lines import within_limit
 from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.rules.robotstxt import RobotsTxt
 from scrapy_rep.rep.rules.verdict import Verdict
@@ -58,12 +57,7 @@ class ParserChain:
 
     def read(self, origin: Origin, result: FetchResult) -> CheckedRules:
         """The rules in the body of *result*, the robots.txt of *origin*. It never raises."""
-        return CheckedRules(self, origin, body_to_read(result, self._max_size))
-
-
-def body_to_read(result: FetchResult, max_size: int) -> bytes:
-    """The bytes of *result* that are read, *max_size* at most."""
-    return within_limit(result.body, result.size_to_read(max_size))
+        return CheckedRules(self, origin, result.body_to_read(self._max_size))
 
 
 @dataclass(eq=False, repr=False)

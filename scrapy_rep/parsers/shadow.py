@@ -20,7 +20,6 @@ from scrapy_rep.observers.feed import JsonLinesFeed
 from scrapy_rep.observers.observer import Observer
 from scrapy_rep.observers.report.model import Disagreement
 from scrapy_rep.observers.stats import count
-from scrapy_rep.parsers.chain import body_to_read
 from scrapy_rep.parsers.external import ExternalRules, check_usable, cost_of, escape_logs, read_with
 from scrapy_rep.rep.caching.recently_used import RecentlyUsed
 from scrapy_rep.rep.rules.differences import Differences
@@ -128,7 +127,7 @@ class ShadowParsers(Observer):
         key = (result.body, result.cut)
         file = self._files.use(key)
         if file is None:
-            body = body_to_read(result, self._settings.max_size)
+            body = result.body_to_read(self._settings.max_size)
             read = [self._read(name, origin, body) for name in self._parsers]
             file = _File(read, cost_of(body) * len(read))
             self._files.put(key, file)
@@ -183,7 +182,7 @@ class ShadowParsers(Observer):
     def _class_of(self, ours: _Decision, *, theirs: bool) -> str | None:
         """The known point of the standard on which the parsers differ, if there is one."""
         assert ours.policy.stored is not None
-        body = body_to_read(ours.policy.stored.result, self._settings.max_size)
+        body = ours.policy.stored.result.body_to_read(self._settings.max_size)
         if cost_of(body) > _MOST_TO_CLASSIFY:
             return None
         points = Differences(body, ours.policy.dialect).of_answer(ours.url, ours.agents, theirs)

@@ -33,14 +33,10 @@ from scrapy_rep.rep.caching.recently_used import RecentlyUsed
 from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.policy import Policy
 from scrapy_rep.settings import RepSettings
-from scrapy_rep.stores.base import MAX_LEASE, CrawlStore, Lease, pause, time_of
+from scrapy_rep.stores.base import MAX_LEASE, CrawlStore, Lease, pause_while, time_of
 from scrapy_rep.stores.history import remember
 from scrapy_rep.stores.open import open_store_with_breaker
 from scrapy_rep.tokens import header_sent_by_default
-
-# At the end of a crawl, the most times to check for lookups, and the seconds between two checks.
-_LOOKS_AT_END = 20
-_LOOK = 0.05
 
 
 def steady(clock: Callable[[], float] = time.time) -> Callable[[], float]:
@@ -309,7 +305,5 @@ class PolicyCache:
     async def _close(self) -> None:
         self._stop()
         # Fetches that have ended are still written to the store.
-        for _ in range(_LOOKS_AT_END):
-            if self._lookups:
-                await pause(_LOOK)
+        await pause_while(lambda: self._lookups)
         await self._store.close()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from scrapy import Request, signals
@@ -39,19 +39,19 @@ class PolicyReader:
 
     def __post_init__(self) -> None:
         self._bounds = self.settings.bounds(self.started)
-        self._chain = ParserChain(self.crawler, self.settings)
+        self.chain = ParserChain(self.crawler, self.settings)
 
     async def read(self, entry: CacheEntry | None, asking: Request, now: float) -> Policy | None:
         """The policy by *entry* at the time *now*; ``None`` if a fetch is necessary first."""
-        evaluation = self._evaluate(entry, now)
+        evaluation = self.evaluate(entry, now)
         rules = None
         if entry and evaluation.stored and evaluation.access is Access.SUCCESSFUL:
             rules = await self._rules(entry.origin, evaluation.stored.result, asking)
-        return self._policy(entry, evaluation, rules)
+        return self.policy(entry, evaluation, rules)
 
     def renewed(self, policy: Policy, now: float) -> Policy | None:
         """The policy by the entry of *policy* now, if the file need not be parsed for it."""
-        return self._policy(policy.entry, self._evaluate(policy.entry, now), policy.rules)
+        return self.policy(policy.entry, self.evaluate(policy.entry, now), policy.rules)
 
     def refusing(self, origin: Origin, now: float) -> Policy:
         """A policy that refuses everything, used after an error in this package."""
@@ -60,14 +60,34 @@ class PolicyReader:
         until, dialect = now + self.settings.retry_delay, self.settings.dialect
         return Policy(origin, Access.UNREACHABLE, dialect, None, entry, stored=None, until=until)
 
-    def _evaluate(self, entry: CacheEntry | None, now: float) -> Evaluation:
+    def evaluate(self, entry: CacheEntry | None, now: float) -> Evaluation:
+        """What *entry* lets the crawl do at the time *now*."""
         settings = self.settings
         return evaluate(entry, settings.dialect, settings.status_overrides, self._bounds, now)
 
-    def _policy(
+    def policy(
         self, entry: CacheEntry | None, evaluation: Evaluation, rules: Rules | None
     ) -> Policy | None:
-        return policy_by(entry, evaluation, rules, self.settings, self._chain.spellings)
+        """The policy by the *evaluation* of *entry*; ``None`` if a fetch is necessary first."""
+        is_file = evaluation.access is Access.SUCCESSFUL
+        if entry is None or evaluation.access is None or (is_file and rules is None):
+            return None
+        rules = rules if is_file else None
+        robots = rules.robots if isinstance(rules, CheckedRules) else None
+        return Policy(
+            entry.origin,
+            evaluation.access,
+            self.settings.dialect,
+            rules,
+            entry,
+            evaluation.stored,
+            evaluation.until,
+            evaluation.due,
+            self.settings.when_unreachable,
+            robots,
+            Directives.of(robots, self.settings.honoured) if robots else None,
+            self.chain.spellings,
+        )
 
     async def _rules(self, origin: Origin, result: FetchResult, asking: Request) -> Rules:
         before = self.memory.get(str(origin))
@@ -77,39 +97,10 @@ class PolicyReader:
                 return before.rules
         if isinstance(origin, TdmOrigin):
             return TdmFile.parse(result.body)
-        rules = self._chain.read(origin, result)
+        rules = self.chain.read(origin, result)
         self.log.on_parsed(origin, result)
         if _ROBOTS_PARSED is not None and rules.robot_parser is not None:
             await self.crawler.signals.send_catch_log_async(
                 _ROBOTS_PARSED, robotparser=rules.robot_parser, request=asking
             )
         return rules
-
-
-def policy_by(
-    entry: CacheEntry | None,
-    evaluation: Evaluation,
-    rules: Rules | None,
-    settings: RepSettings,
-    spellings: Callable[[str], Sequence[str]],
-) -> Policy | None:
-    """The policy by the *evaluation* of *entry*; ``None`` if a fetch is necessary first."""
-    is_file = evaluation.access is Access.SUCCESSFUL
-    if entry is None or evaluation.access is None or (is_file and rules is None):
-        return None
-    rules = rules if is_file else None
-    robots = rules.robots if isinstance(rules, CheckedRules) else None
-    return Policy(
-        entry.origin,
-        evaluation.access,
-        settings.dialect,
-        rules,
-        entry,
-        evaluation.stored,
-        evaluation.until,
-        evaluation.due,
-        settings.when_unreachable,
-        robots,
-        Directives.of(robots, settings.honoured) if robots else None,
-        spellings,
-    )

@@ -50,6 +50,9 @@ _LEVEL = 1
 # Seconds between two looks at whether a lease has ended: the first, and the longest.
 _FIRST_POLL = 0.05
 _LONGEST_POLL = 0.25
+# At the end of a crawl, the most looks at what is under way, and the seconds between two.
+_LOOKS_AT_END = 20
+_LOOK_AT_END = 0.05
 
 
 class StoreError(Exception):
@@ -96,6 +99,14 @@ async def pause(seconds: float) -> None:
         await maybe_deferred_to_future(over)
     finally:
         timer.cancel()
+
+
+async def pause_while(is_busy: Callable[[], object]) -> None:
+    """Wait at the end of a crawl while it *is_busy*, but not for good."""
+    for _ in range(_LOOKS_AT_END):
+        if not is_busy():
+            break
+        await pause(_LOOK_AT_END)
 
 
 class CrawlStore(Protocol):

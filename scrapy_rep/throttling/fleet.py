@@ -28,7 +28,7 @@ from twisted.internet.defer import Deferred
 
 from scrapy_rep.observers.stats import add_seconds, count, highest
 from scrapy_rep.rep.text import printable
-from scrapy_rep.stores.base import StoreError, pause
+from scrapy_rep.stores.base import StoreError, pause_while
 from scrapy_rep.throttling.throttle import Answer, Slowed, Timer
 from scrapy_rep.throttling.turns import ROUNDING, Event
 
@@ -54,8 +54,6 @@ _SLOT = 1.1
 _LATE = 0.05
 # Seconds between two questions of a worker that cannot know how many others there are.
 _ASK_EVERY = 1.0
-# Seconds between looks at what is under way at the end of a crawl.
-_PAUSES_AT_END = 20 * (0.05,)
 
 _ALONE = "this worker sends one request in %d delays of a site (workers: %d)"
 _UNKNOWN = (
@@ -152,10 +150,7 @@ class FleetBackend:
         # The throttle has ended its turns by now.
         for key, news in list(self._news.items()):
             self._tell_now(key, news)
-        for seconds in _PAUSES_AT_END:
-            if not self._under_way and not self._news:
-                break
-            await pause(seconds)
+        await pause_while(lambda: self._under_way or self._news)
         # What is not heard by now is not told any more.
         for key in list(self._news):
             self._forget(key)

@@ -24,7 +24,6 @@ from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.settings import PacedBy
 from scrapy_rep.throttling.memory import PROCESS, MemoryBackend
 from scrapy_rep.throttling.pace_log import PaceLog
-from scrapy_rep.throttling.slow_sites import SlowSites
 from scrapy_rep.throttling.throttle import Backend, Throttle
 
 if TYPE_CHECKING:
@@ -61,19 +60,10 @@ class Pacing:
 
     *clock* gives seconds since the epoch, which Request-rate may depend on. Origins of one
     host share one site of the throttle: http and https, and all ports. The longest of their
-    delays holds for all of them. *give_back* makes of a request what the scheduler gets;
-    *is_fetch* tells requests for a robots.txt.
+    delays holds for all of them.
     """
 
-    def __init__(
-        self,
-        crawler: Crawler,
-        settings: RepSettings,
-        clock: Callable[[], float],
-        *,
-        give_back: Callable[[Request], Request],
-        is_fetch: Callable[[Request], bool],
-    ) -> None:
+    def __init__(self, crawler: Crawler, settings: RepSettings, clock: Callable[[], float]) -> None:
         self._settings = settings
         self._clock = clock
         connect = crawler.signals.connect
@@ -100,10 +90,7 @@ class Pacing:
         self.asked = throttle.asked
         #: What the origins ask for; the one that was not asked for longest first.
         self._origins: OrderedDict[Origin, _Asked] = OrderedDict()
-        self._log = PaceLog(crawler, throttle)
-        if settings.backoff:
-            longest = settings.backoff_max
-            self._slow_sites = SlowSites(crawler, throttle, self._log, longest, give_back, is_fetch)
+        self.log = PaceLog(crawler, throttle)
 
     def admit(
         self, policy: Policy, request: Request, agents: tuple[str, ...]
@@ -119,7 +106,7 @@ class Pacing:
         is_components = request.callback is NO_CALLBACK
         turn = self.throttle.admit(request, request.priority, is_components=is_components)
         if turn is not None:
-            self._log.held(_site_of(request))
+            self.log.held(_site_of(request))
         return turn
 
     def admit_fetch(self, request: Request) -> Deferred[None] | None:
@@ -138,7 +125,7 @@ class Pacing:
                 # Another crawl may have fetched it.
                 self.throttle.note(origin.host, max(now - policy.fetched_at, 0.0))
             if wanted != asked.mentioned:
-                self._log.asked(policy, agents, wanted, delay, is_new=is_new)
+                self.log.asked(policy, agents, wanted, delay, is_new=is_new)
                 asked.mentioned = wanted
         self.throttle.set_delay(origin.host, delay, str(origin))
 
@@ -155,7 +142,7 @@ class Pacing:
 
     def _close(self) -> None:
         self.throttle.close()
-        self._log.close()
+        self.log.close()
 
 
 def _site_of(request: Request) -> str:

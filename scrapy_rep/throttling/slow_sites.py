@@ -51,7 +51,7 @@ class SlowSites:
     #: What the scheduler gets for a request.
     give_back: Callable[[Request], Request]
     #: Whether a request is for a robots.txt, whose answers do not count.
-    is_fetch: Callable[[Request], bool]
+    is_fetch: Callable[[Request], object]
     #: What each slow site asks for; never changed, but replaced.
     _known: dict[str, Backoff] = field(default_factory=dict, init=False)
     _timer: Timer | None = field(default=None, init=False)

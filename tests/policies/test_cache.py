@@ -879,7 +879,7 @@ async def test_a_close_waits_for_writes() -> None:
 
 @pytest_twisted.ensureDeferred
 async def test_a_close_does_not_wait_for_good(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scrapy_rep.policies.cache._LOOK", 0.0)
+    monkeypatch.setattr("scrapy_rep.stores.base._LOOK_AT_END", 0.0)
     one = Crawl()
     writing = one.store.hold("write")
     one.get()

@@ -18,6 +18,7 @@ from scrapy_rep.rep.policy import Policy
 from scrapy_rep.settings import RepSettings
 from scrapy_rep.throttling.memory import MemoryBackend
 from scrapy_rep.throttling.pacing import Pacing
+from scrapy_rep.throttling.slow_sites import SlowSites
 from scrapy_rep.throttling.turns import Turns
 from tests.policy_examples import NOON, with_rules
 from tests.throttling.manual import ManualLoop
@@ -46,14 +47,17 @@ class Crawl:
         downloader: Any = SimpleNamespace(slots=self.slots)
         self.crawler.engine = SimpleNamespace(downloader=downloader)  # type: ignore[assignment]
         self.settings = RepSettings.read(self.crawler.settings)
-        self.pacing = Pacing(
-            self.crawler,
-            self.settings,
-            lambda: self.now,
-            give_back=lambda request: request.replace(meta={"is_back": True}),
-            is_fetch=lambda request: "is_fetch" in request.meta,
-        )
+        self.pacing = Pacing(self.crawler, self.settings, lambda: self.now)
         self.throttle = self.pacing.throttle
+        if self.settings.backoff:
+            self.slow_sites = SlowSites(
+                self.crawler,
+                self.throttle,
+                self.pacing.log,
+                self.settings.backoff_max,
+                give_back=lambda request: request.replace(meta={"is_back": True}),
+                is_fetch=lambda request: "is_fetch" in request.meta,
+            )
         self.throttle.clock = self.loop.clock
         self.throttle.call_later = self.loop.call_later
         self.throttle.is_active = self.active.__contains__

@@ -324,7 +324,7 @@ def test_who_asks_is_said_of_slow_sites_only(one: Crawl) -> None:
 
 def test_slow_sites_are_bounded_in_number(one: Crawl, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pace_log, "_MAX_SITES", 3)
-    log = vars(vars(one.pacing)["_log"])
+    log = vars(one.pacing.log)
     for number in range(10):
         one.admit(one.policy("Crawl-delay: 2", f"https://{number}.example"))
         assert f"{number}.example" in log["_why"]

@@ -121,7 +121,7 @@ def test_fine_answers_make_it_faster_again(one: Backing) -> None:
     assert one.pacing.asked == {}
     assert one.stat("slower_count") == 1
     # And nothing is remembered of it.
-    assert vars(vars(one.pacing)["_slow_sites"])["_known"] == {}
+    assert vars(one.slow_sites)["_known"] == {}
 
 
 def test_fine_answers_of_other_sites_change_nothing(one: Backing) -> None:

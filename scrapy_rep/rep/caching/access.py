@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from ..dialects import Access, Dialect
+from ..parsing.lines import within_limit
 
 #: Names, in lower case, and values.
 Headers = tuple[tuple[str, str], ...]
@@ -49,6 +50,10 @@ class FetchResult:
         """How many bytes of the body are parsed if *max_size* is the limit."""
         # The last line of a cut body is incomplete. The limit of that crawl may have been smaller.
         return min(max_size, max(len(self.body) - self.cut, 0))
+
+    def body_to_read(self, max_size: int) -> bytes:
+        """The whole lines in these bytes."""
+        return within_limit(self.body, self.size_to_read(max_size))
 
 
 def access_result(result: FetchResult, dialect: Dialect, overrides: Overrides = None) -> Access:

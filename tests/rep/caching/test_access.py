@@ -110,5 +110,13 @@ def test_the_last_byte_of_a_cut_body_is_not_read(cut: bool, max_size: int, size:
     assert result.size_to_read(max_size) == size
 
 
+@pytest.mark.parametrize(
+    ("cut", "max_size", "read"), [(False, 9, b"a\nbcd"), (True, 9, b"a\n"), (False, 3, b"a\n")]
+)
+def test_no_part_of_a_line_is_read(cut: bool, max_size: int, read: bytes) -> None:
+    result = FetchResult("https://example.com/robots.txt", 200, b"a\nbcd", cut=cut)
+    assert result.body_to_read(max_size) == read
+
+
 def test_of_an_empty_body_that_is_cut_nothing_is_read() -> None:
     assert FetchResult("https://example.com/robots.txt", 200, b"", cut=True).size_to_read(9) == 0
