@@ -27,23 +27,40 @@ if find_spec("hypothesis"):
     settings.load_profile("same-cases")
 
 
+LOOPS = ("asyncio", "select", "reactorless")
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--loop",
         default="asyncio",
-        choices=["asyncio", "select", "reactorless"],
-        help="the event loop of the crawls that tests/integration runs in processes",
+        choices=[*LOOPS, "all"],
+        help="the event loop of the crawls that tests run in processes; on one that is not"
+        " asyncio, only these tests run; all: everything, and these tests on each loop",
     )
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run what crawls in processes on each event loop that is asked for."""
+    if "loop" in metafunc.fixturenames:
+        chosen = metafunc.config.getoption("--loop")
+        loops = LOOPS if chosen == "all" else [chosen]
+        metafunc.parametrize("loop", loops, indirect=True, scope="module")
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With another loop, run what that makes a difference to."""
-    if config.getoption("--loop") != "asyncio":
-        kept = [item for item in items if "loop" in getattr(item, "fixturenames", ())]
-        config.hook.pytest_deselected(items=[item for item in items if item not in kept])
-        items[:] = kept
+    """On another loop than asyncio, run what that makes a difference to."""
+    has_others = config.getoption("--loop") in {"asyncio", "all"}
+    kept: list[pytest.Item] = []
+    left: list[pytest.Item] = []
+    for item in items:
+        callspec = getattr(item, "callspec", None)
+        loop = callspec.params.get("loop", "asyncio") if callspec else "asyncio"
+        is_run = has_others if loop == "asyncio" else not item.get_closest_marker("once")
+        (kept if is_run else left).append(item)
+    config.hook.pytest_deselected(items=left)
     # The longest first, so that none of them runs alone at the end.
-    items.sort(key=lambda item: "test_what_is_typed" not in item.nodeid)
+    items[:] = sorted(kept, key=lambda item: "test_what_is_typed" not in item.nodeid)
 
 
 @pytest.fixture
@@ -52,10 +69,10 @@ def servers() -> Iterator[LoopbackServers]:
         yield servers
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def loop(request: pytest.FixtureRequest) -> str:
     """The event loop of crawls in processes: see ``--loop``."""
-    return str(request.config.getoption("--loop"))
+    return str(request.param)
 
 
 @pytest.fixture(scope="session")
