@@ -24,6 +24,7 @@ from tests.cli.running import (
     type_in,
 )
 from tests.cli.sites import RULES, serve_rules, serve_status
+from tests.conditions import wait_until
 from tests.integration.crawl_process import SETUPS
 
 # -- live --------------------------------------------------------------------------
@@ -337,7 +338,7 @@ def test_a_pipe_that_is_closed_early(tmp_path: Path) -> None:
     assert process.stderr.read() == b""
     process.stderr.close()
     # What a shell makes of SIGPIPE.
-    assert process.wait(30) == 141
+    assert process.wait(60) == 141
 
 
 def test_an_interrupt(servers: LoopbackServers, tmp_path: Path, loop: str) -> None:
@@ -349,10 +350,7 @@ def test_an_interrupt(servers: LoopbackServers, tmp_path: Path, loop: str) -> No
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
-    for _ in range(600):
-        if site.asked:
-            break
-        time.sleep(0.05)
+    wait_until(lambda: bool(site.asked))
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=30)
+    out, err = process.communicate(timeout=60)
     assert (process.returncode, out, err) == (-signal.SIGINT, b"", b"")

@@ -24,7 +24,7 @@ from tests.cli.running import Done, command, environment
 from tests.observers.report.pages import read
 
 # A busy machine is not a site that never answers.
-PATIENCE = "from scrapy_rep.cli import demo\ndemo._SETTINGS['REP_FETCH_TIMEOUT'] = 6\n"
+PATIENCE = "from scrapy_rep.cli import demo\ndemo._SETTINGS['REP_FETCH_TIMEOUT'] = 15\n"
 
 
 def run_script(script: str, cwd: Path) -> Done:

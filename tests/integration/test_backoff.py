@@ -17,7 +17,7 @@ from twisted.internet.defer import Deferred, gatherResults
 from scrapy_rep.cli.servers import Answer, Asked, LoopbackServers, Site, http_response
 from tests.conditions import until
 from tests.integration.crawling import PAGE, Job, ok, pages, paths
-from tests.integration.test_fleet_pacing import job, run, urls_of
+from tests.integration.test_fleet_pacing import agents, begin_together, job, run, urls_of
 from tests.integration.test_in_process import ScriptedSpider, crawl, stat
 from tests.integration.test_pacing import asking, delay_at, together
 from tests.stores.redis_server import RedisServer
@@ -199,8 +199,7 @@ def test_no_worker_comes_before_the_time(
     refused: list[int] = []
 
     def when_both_have_come(page: int) -> bool:
-        came = [asked for asked in one.asked if asked.target != "/robots.txt"]
-        if len({asked.headers["user-agent"] for asked in came}) == 2 and not refused:
+        if len(agents(one)) == 2 and not refused:
             refused.append(page)
             return True
         return False
@@ -212,7 +211,7 @@ def test_no_worker_comes_before_the_time(
         server: RedisServer = request.getfixturevalue("fresh_redis")
         url = server.patient_url
     jobs = [job(n, urls_of([one], n, 6), loop, url) for n in range(2)]
-    crawls = run(jobs)
+    crawls = run(begin_together(servers, jobs))
     assert len(page_times(one)) == 12
     assert page_gaps(one)[refused[0] - 1] >= 3
     slower = [int(crawl.stats.get("robotstxt/slower_count", 0)) for crawl in crawls]

@@ -48,7 +48,8 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Served], 
             settings={
                 **settings(directory),
                 "USER_AGENT": "ExampleBot/1.0",
-                "REP_FETCH_TIMEOUT": 3,
+                # One site never answers, and others are slow on a busy machine.
+                "REP_FETCH_TIMEOUT": 15,
             },
         ).run()
     return directory, served, crawled.stats

@@ -58,7 +58,7 @@ def test_broad_crawl(tmp_path: Path) -> None:
         (tmp_path / "hosts.txt").write_text(
             "".join(f"{each.url}/\n" for each in [dead, *healthy]), "utf-8"
         )
-        found = run(tmp_path, "broad_crawl.py", "-s", "REP_FETCH_TIMEOUT=2")
+        found = run(tmp_path, "broad_crawl.py", "-s", "REP_FETCH_TIMEOUT=10")
         targets = [each.targets() for each in healthy]
     # Of the four links that are followed, the second one is refused.
     pages = {"/", "/page/0", "/page/2", "/page/3"}

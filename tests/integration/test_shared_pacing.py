@@ -9,6 +9,8 @@ import asyncio
 import json
 import os
 import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -20,7 +22,7 @@ from twisted.internet.defer import Deferred, gatherResults
 from scrapy_rep.cli.servers import Asked, LoopbackServers, Site
 from scrapy_rep.throttling.memory import PROCESS
 from tests import forking
-from tests.conditions import wait_until
+from tests.conditions import until, wait_until
 from tests.integration import crawl_process
 from tests.integration.crawling import PAGE, ROOT, Job, ok, pages, paths, site
 from tests.integration.test_fleet_pacing import all_fetched_once, job, run, urls_of
@@ -41,7 +43,13 @@ def page_gaps(one: Site) -> list[float]:
 
 @pytest_twisted.ensureDeferred
 async def test_two_spiders_of_a_process_share_the_delay(servers: LoopbackServers) -> None:
-    one = servers.serve(site(asking(f"Crawl-delay: {DELAY}")))
+    async def answer(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        if asked.target == "/robots.txt":
+            # Who asks for it later knows of no delay, and may ask just before a page of the other.
+            await until(lambda: robots_count(one) == 2)
+        await site(asking(f"Crawl-delay: {DELAY}"))(asked, writer)
+
+    one = servers.serve(answer)
 
     async def script(spider: ScriptedSpider) -> None:
         assert await together(spider, paths(one, 12)) == [200] * 12
@@ -100,7 +108,7 @@ def test_a_crawl_that_is_killed_holds_up_nobody(
         else:
             writer.write(PAGE)
 
-    one = servers.serve(answer)
+    one, ready = servers.serve(answer), servers.serve(site(ok()))
     store = {"REP_STORE": f"sqlite:///{tmp_path / 'robots.sqlite'}"}
     with TemporaryFile() as stdin, TemporaryFile() as output:
         stdin.write(json.dumps(vars(Job(pages(f"{one.url}/hangs"), loop, settings=store))).encode())
@@ -109,9 +117,16 @@ def test_a_crawl_that_is_killed_holds_up_nobody(
         killed = forking.start(crawl_process.main, cwd=ROOT, streams=streams)
     wait_until(lambda: "/hangs" in one.targets())
     assert killed.pid is not None
-    os.kill(killed.pid, signal.SIGKILL)
-    # Its turn would be over in 1000 s, and nobody would hear of it for 30.
-    result = Job(pages(*paths(one, 4)), loop, settings=store, is_patient=True).run(timeout=25)
-    forking.end_of(killed, 10)
+    warm_up = [f"{ready.url}/"]
+    other = Job(pages(*paths(one, 4)), loop, settings=store, warm_up=warm_up, is_patient=True)
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(other.run)
+        wait_until(lambda: "/" in ready.targets())
+        os.kill(killed.pid, signal.SIGKILL)
+        killed_at = time.monotonic()
+        result = running.result()
+    forking.end_of(killed, 60)
     assert {result.outcome(url) for url in paths(one, 4)} == {"fetched"}
+    # Its turn would be over in 1000 s, and nobody would hear of it for 30.
+    assert one.asked[2].at - killed_at < 25
     assert min(page_gaps(one)) >= DELAY - 0.005
