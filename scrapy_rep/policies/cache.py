@@ -195,7 +195,10 @@ class PolicyCache:
                 waiter.errback(stopping)
             lookup.waiting.clear()
         except Exception:
-            self._log.on_bug(origin, copy_in_use=not lookup.waiting)
+            policy = None if lookup.waiting else self._memory.get(str(origin))
+            self._log.on_bug(origin, copy_in_use=policy is not None)
+            if policy is not None:
+                policy = self._not_due(policy, self._settings.retry_delay)
         finally:
             # In any case, no request may wait forever. A bug must not allow anything.
             if policy is not None or lookup.waiting:
@@ -248,13 +251,16 @@ class PolicyCache:
     def _stored(self, policy: Policy) -> Policy:
         """Use *policy* from the store; briefly if it is due, because another worker is fetching."""
         if policy.due:
-            until = self._clock() + self._settings.fetch_timeout
-            policy = replace(policy, until=min(policy.until, until), due=False)
+            policy = self._not_due(policy, self._settings.fetch_timeout)
         else:
             self._log.on_stored(policy)
         if policy.origin.refuses:
             self._observers.on_policy(policy, None, 0.0)
         return policy
+
+    def _not_due(self, policy: Policy, seconds: float) -> Policy:
+        """*policy* for the next *seconds*, in which it is not revalidated."""
+        return replace(policy, until=min(policy.until, self._clock() + seconds), due=False)
 
     async def _fetch(
         self, origin: Origin, known: CacheEntry | None, asking: Request, lease: Lease | None

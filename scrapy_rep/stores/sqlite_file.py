@@ -42,7 +42,7 @@ MIGRATIONS: tuple[tuple[str, ...], ...] = (
     (
         "CREATE TABLE entry (origin TEXT PRIMARY KEY NOT NULL,"
         " seen REAL NOT NULL, value BLOB NOT NULL)",
-        "CREATE INDEX facts_seen ON entry (seen)",
+        "CREATE INDEX entry_seen ON entry (seen)",
         "CREATE TABLE leases (origin TEXT PRIMARY KEY NOT NULL, token TEXT NOT NULL,"
         " taken REAL NOT NULL, until REAL NOT NULL) WITHOUT ROWID",
     ),

@@ -638,6 +638,13 @@ async def test_a_bug_of_ours_in_a_revalidation_leaves_the_policy_in_use(
     assert not one.store.is_leased
     assert "The cached robots.txt stays in use." in caplog.text
     assert "refused" not in caplog.text
+    # REP_RETRY_DELAY: not with each request.
+    for seconds, fetches in ((0, 2), (59, 2), (1, 3)):
+        one.clock.now += seconds
+        assert body_of(await one.got()) == ALLOW
+        await settled()
+        assert one.fetches.count == fetches
+    one.fetches.answer()
 
 
 @pytest_twisted.ensureDeferred
