@@ -216,6 +216,14 @@ def test_only_the_answers_to_pages_make_a_site_slow() -> None:
     assert answer({})
 
 
+def test_requests_that_a_slow_site_sends_back_are_known_when_they_come_again() -> None:
+    """Else their priority would change, and the scheduler would drop them as duplicates."""
+    middleware = made_with(REP_BACKOFF=True)
+    middleware._crawler.engine = SimpleNamespace()  # noqa: SLF001
+    back = middleware._slow_sites.give_back(Request(f"{SITE}/", priority=7))  # noqa: SLF001
+    assert (back.meta[RETURNED], back.dont_filter) == ([False, 7], True)
+
+
 def test_no_more_requests_are_held_than_the_setting_allows() -> None:
     queue = made_with(REP_MAX_WAITING=1)._queue  # noqa: SLF001
     first, second = Request(f"{SITE}/"), Request("http://other.example/")

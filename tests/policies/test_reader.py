@@ -78,6 +78,24 @@ async def test_each_file_that_is_parsed_is_looked_at_once() -> None:
 
 
 @pytest_twisted.ensureDeferred
+async def test_the_body_of_an_error_is_not_parsed() -> None:
+    """Else people would be told that the robots.txt is an HTML page."""
+    crawl = Crawl()
+    assert (await crawl.read(b"<html>", 404)).rules is None
+    assert crawl.crawler.stats is not None
+    assert crawl.crawler.stats.get_value("robotstxt/html_count") is None
+
+
+@pytest.mark.parametrize(("overrides", "allowed"), [({}, True), ({404: "disallow"}, False)])
+@pytest_twisted.ensureDeferred
+async def test_a_status_means_what_the_settings_say(
+    overrides: dict[int, str], allowed: bool
+) -> None:
+    policy = await Crawl(REP_STATUS_OVERRIDES=overrides).read(b"", 404)
+    assert policy.allowed(PAGE, "x") is allowed
+
+
+@pytest_twisted.ensureDeferred
 async def test_a_tdm_file_is_no_robots_txt() -> None:
     origin = TdmOrigin.beside(ORIGIN)
     result = FetchResult(origin.robots_url, 200, b"[]")
