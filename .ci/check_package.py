@@ -80,7 +80,7 @@ def main() -> None:
     """Check everything that an index, or a user of one, would stumble over."""
     with tempfile.TemporaryDirectory() as folder:
         dist = Path(folder) / "dist"
-        run(sys.executable, "-m", "build", "--outdir", dist, ROOT)
+        run(sys.executable, "-m", "build", "--installer", "uv", "--outdir", dist, ROOT)
         run(sys.executable, "-m", "twine", "check", "--strict", *dist.iterdir())
         (wheel,), (sdist,) = dist.glob("*.whl"), dist.glob("*.tar.gz")
         check_wheel(wheel)

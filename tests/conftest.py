@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from contextlib import suppress
+from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
@@ -38,6 +42,32 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="the event loop of the crawls that tests run in processes; on one that is not"
         " asyncio, only these tests run; all: everything, and these tests on each loop",
     )
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Where many processes begin at once, let each compile other tests first.
+
+    In the order in which they are collected, none would be ahead of the others: each would
+    compile all of them.
+    """
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    if workers == 1:
+        return
+    config = session.config
+    ignored = [Path(each).absolute() for each in config.getoption("ignore") or ()]
+    files = [
+        file
+        for argument in config.args
+        for file in sorted(Path(argument).absolute().rglob("test_*.py"))
+        if not any(file.is_relative_to(each) for each in ignored)
+    ]
+    number = int(os.environ["PYTEST_XDIST_WORKER"].removeprefix("gw"))
+    first = len(files) * number // workers
+    for file in files[first:] + files[:first]:
+        # What is wrong with it is said when it is collected.
+        with suppress(Exception, pytest.skip.Exception):
+            import_module(".".join(file.relative_to(config.rootpath).with_suffix("").parts))
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
