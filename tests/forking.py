@@ -23,6 +23,8 @@ from tempfile import TemporaryFile
 
 from scrapy.settings import default_settings
 
+from tests.conditions import HANGS
+
 #: Names of all that is part of every crawl.
 _COMPONENTS = [
     *default_settings.DOWNLOAD_HANDLERS_BASE.values(),
@@ -44,8 +46,6 @@ _CONTEXT.set_forkserver_preload(
         *(str(path).rpartition(".")[0] for path in _COMPONENTS),
     ]
 )
-#: Seconds after which a process will not end any more, however busy the machine is.
-HANGS = 300.0
 # Seconds for the last words of such a process.
 _DYING = 10.0
 #: Starting one looks how others have ended. Of two threads that look, one would be told.
