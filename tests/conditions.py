@@ -6,14 +6,14 @@ import asyncio
 import time
 from collections.abc import Callable
 
-# Seconds after which it will not happen any more, on whatever machine.
-_TOO_LONG = 60.0
+#: Seconds after which it will not happen any more, on whatever machine.
+HANGS = 300.0
 _LOOK = 0.01
 
 
 def wait_until(happened: Callable[[], bool]) -> None:
     """Return when it has *happened*."""
-    deadline = time.monotonic() + _TOO_LONG
+    deadline = time.monotonic() + HANGS
     while not happened():
         assert time.monotonic() < deadline, "it does not happen"
         time.sleep(_LOOK)
@@ -21,7 +21,7 @@ def wait_until(happened: Callable[[], bool]) -> None:
 
 async def until(happened: Callable[[], bool]) -> None:
     """The same on an event loop of asyncio's."""
-    deadline = time.monotonic() + _TOO_LONG
+    deadline = time.monotonic() + HANGS
     while not happened():
         assert time.monotonic() < deadline, "it does not happen"
         await asyncio.sleep(_LOOK)

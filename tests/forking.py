@@ -7,6 +7,7 @@ how Python starts or ends, a test starts one by itself.
 
 from __future__ import annotations
 
+import faulthandler
 import multiprocessing
 import os
 import signal
@@ -21,6 +22,8 @@ from pathlib import Path
 from tempfile import TemporaryFile
 
 from scrapy.settings import default_settings
+
+from tests.conditions import HANGS
 
 #: Names of all that is part of every crawl.
 _COMPONENTS = [
@@ -43,8 +46,14 @@ _CONTEXT.set_forkserver_preload(
         *(str(path).rpartition(".")[0] for path in _COMPONENTS),
     ]
 )
+# Seconds for the last words of such a process.
+_DYING = 10.0
 #: Starting one looks how others have ended. Of two threads that look, one would be told.
 _LOCK = threading.Lock()
+
+
+class DidNotEnd(AssertionError):
+    """A process hung; with where it was, and what else it wrote."""
 
 
 def run(
@@ -53,7 +62,7 @@ def run(
     cwd: Path,
     env: Mapping[str, str] | None = None,
     types: str = "",
-    timeout: float = 60,
+    timeout: float = HANGS,
 ) -> subprocess.CompletedProcess[str]:
     """Call *main* in a process, with *types* on its standard input."""
     ours, theirs = zip(os.pipe(), os.pipe(), strict=True)
@@ -66,7 +75,10 @@ def run(
         os.close(stream)
     with ThreadPoolExecutor(len(ours)) as readers:
         written = readers.map(_read, ours)
-        returncode = end_of(process, timeout)
+        try:
+            returncode = end_of(process, timeout)
+        except DidNotEnd as hung:
+            raise DidNotEnd("\n".join([str(hung), *written])) from None
     return subprocess.CompletedProcess(main.__name__, returncode, *written)
 
 
@@ -100,10 +112,15 @@ def end_of(process: ForkServerProcess, timeout: float) -> int:
     """Wait for the end of *process*, and return its exit code."""
     ended = wait([process.sentinel], timeout)
     if not ended:
-        process.kill()
+        assert process.pid is not None
+        # It writes where its threads are.
+        os.kill(process.pid, signal.SIGABRT)
+        if not wait([process.sentinel], _DYING):
+            process.kill()
     with _LOCK:
         process.join()
-    assert ended, f"not ended after {timeout} s"
+    if not ended:
+        raise DidNotEnd(f"not ended after {timeout} s")
     assert process.exitcode is not None
     return process.exitcode
 
@@ -122,6 +139,7 @@ def _begin(
     sys.stdin = os.fdopen(0, encoding="utf-8")
     sys.stdout = os.fdopen(1, "w", encoding="utf-8")
     sys.stderr = os.fdopen(2, "w", buffering=1, encoding="utf-8", errors="backslashreplace")
+    faulthandler.enable(sys.stderr)
     # Ignored, where the tests run in the background of a shell.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.chdir(cwd)

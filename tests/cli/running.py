@@ -12,7 +12,6 @@ import os
 import select
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from scrapy.cmdline import execute
 from scrapy.settings import Settings
 
 from tests import forking
+from tests.conditions import HANGS
 
 Done = subprocess.CompletedProcess[str]
 
@@ -79,8 +79,7 @@ def in_a_terminal(
     )
     os.close(theirs)
     shown = b""
-    deadline = time.monotonic() + 60
-    while time.monotonic() < deadline and select.select([ours], [], [], 60)[0]:
+    while select.select([ours], [], [], HANGS)[0]:
         try:
             read = os.read(ours, 65536)
         except OSError:  # EIO: the other side is closed.
@@ -92,4 +91,4 @@ def in_a_terminal(
             os.write(ours, types.encode())
             types = ""
     os.close(ours)
-    return forking.end_of(process, 30), shown.decode().replace("\r\n", "\n")
+    return forking.end_of(process, HANGS), shown.decode().replace("\r\n", "\n")

@@ -16,6 +16,7 @@ from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.stores.sqlite import SqliteStore
 from tests.cli.running import Done, command, environment, from_json, in_a_terminal, robots
 from tests.cli.stored import DEFAULT, HOSTILE, RULES, copied, examples, failing, fill
+from tests.conditions import HANGS
 from tests.integration.crawl_process import SETUPS
 from tests.stores.examples import HOUR, is_whole
 from tests.stores.examples import run as run_now
@@ -546,7 +547,7 @@ def test_list_of_30_000_origins(tmp_path: Path) -> None:
         env=environment(),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=HANGS,
         check=True,
     )
     assert len(done.stdout.splitlines()) == 30_000 + 3

@@ -24,7 +24,7 @@ from tests.cli.running import (
     type_in,
 )
 from tests.cli.sites import RULES, serve_rules, serve_status
-from tests.conditions import wait_until
+from tests.conditions import HANGS, wait_until
 from tests.integration.crawl_process import SETUPS
 
 # -- live --------------------------------------------------------------------------
@@ -307,7 +307,7 @@ def test_a_progress_bar_on_a_terminal(tmp_path: Path) -> None:
             stdout=out,
             stderr=theirs,
         )
-        assert process.wait(60) == 1
+        assert process.wait(HANGS) == 1
     os.close(theirs)
     shown = os.read(ours, 65536).decode()
     os.close(ours)
@@ -338,7 +338,7 @@ def test_a_pipe_that_is_closed_early(tmp_path: Path) -> None:
     assert process.stderr.read() == b""
     process.stderr.close()
     # What a shell makes of SIGPIPE.
-    assert process.wait(60) == 141
+    assert process.wait(HANGS) == 141
 
 
 def test_an_interrupt(servers: LoopbackServers, tmp_path: Path, loop: str) -> None:
@@ -352,5 +352,5 @@ def test_an_interrupt(servers: LoopbackServers, tmp_path: Path, loop: str) -> No
     )
     wait_until(lambda: bool(site.asked))
     process.send_signal(signal.SIGINT)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=HANGS)
     assert (process.returncode, out, err) == (-signal.SIGINT, b"", b"")

@@ -21,6 +21,7 @@ from scrapy_rep.cli.servers import Asked, Site
 from scrapy_rep.rep.rules.verdict import Reason, Verdict
 from tests import forking
 from tests.cli.running import Done, command, environment
+from tests.conditions import HANGS
 from tests.observers.report.pages import read
 
 # A busy machine is not a site that never answers.
@@ -289,7 +290,7 @@ def test_a_pipe_that_is_closed_early(tmp_path: Path) -> None:
         assert process.stdout is not None
         process.stdout.readline()
         process.stdout.close()
-        assert process.wait(60) == PIPE_CLOSED
+        assert process.wait(HANGS) == PIPE_CLOSED
         assert process.stderr is not None
         assert process.stderr.read() == b""
 
@@ -300,7 +301,7 @@ def test_an_interrupt(tmp_path: Path) -> None:
         assert process.stdout is not None
         assert any(b"1/24" in line for line in process.stdout)
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=HANGS)
         assert (process.returncode, err) == (-signal.SIGINT, b"")
 
 

@@ -12,6 +12,7 @@ import pytest
 from scrapy_rep.stores.sqlite import SqliteStore
 from tests.cli.running import Done, command, environment, in_a_terminal, robots
 from tests.cli.stored import DEFAULT, HOSTILE, copied, examples, failing, fill
+from tests.conditions import HANGS
 from tests.observers.report.pages import Page, read
 from tests.stores.examples import Clock, run
 
@@ -31,7 +32,7 @@ def from_a_new_python(
         env=environment(**changes),
         stdin=subprocess.DEVNULL,
         capture_output=True,
-        timeout=60,
+        timeout=HANGS,
         check=False,
     )
 

@@ -73,17 +73,15 @@ class Job:
     #: Waits for who holds a lock on a busy machine, who is slow and does not hang.
     is_patient: bool = False
 
-    def run(self, *, timeout: float = 100) -> Crawl:
+    def run(self) -> Crawl:
         """Run it in a process of its own."""
-        process = self.start(timeout=timeout)
+        process = self.start()
         assert process.returncode == 0, process.stderr[-5000:]
         return Crawl(**json.loads(process.stdout))
 
-    def start(self, *, timeout: float = 100) -> subprocess.CompletedProcess[str]:
+    def start(self) -> subprocess.CompletedProcess[str]:
         """The same, whatever comes of it."""
-        return forking.run(
-            crawl_process.main, cwd=ROOT, types=json.dumps(self.__dict__), timeout=timeout
-        )
+        return forking.run(crawl_process.main, cwd=ROOT, types=json.dumps(self.__dict__))
 
 
 def pages(*urls: str, **meta: Any) -> list[dict[str, Any]]:

@@ -548,6 +548,7 @@ def test_two_workers_write_two_files(servers: LoopbackServers, tmp_path: Path, l
 
 
 _ENDLESS = """
+import asyncio
 import sys
 import scrapy
 from scrapy.crawler import CrawlerProcess
@@ -556,6 +557,8 @@ class Endless(scrapy.Spider):
     name = "endless"
     async def start(self):
         for number in range(1_000_000):
+            # While the downloader is full, Scrapy takes all of them before anything else.
+            await asyncio.sleep(0)
             yield scrapy.Request(f"{sys.argv[1]}/{number}")
             yield scrapy.Request(f"{sys.argv[1]}/no/{number}", errback=lambda failure: None)
     def parse(self, response):

@@ -446,7 +446,8 @@ def test_endless_headers_end_with_the_time(servers: LoopbackServers, handler: st
     other = servers.serve(site(ok()))
     settings: dict[str, Any] = {
         "DOWNLOAD_HANDLERS": {"http": handler},
-        "REP_FETCH_TIMEOUT": 2,
+        # Enough for the other one, beside a thousand headers in each second.
+        "REP_FETCH_TIMEOUT": 8,
     }
     result = Job(pages(f"{one.url}/yes", f"{other.url}/yes"), "asyncio", settings).run()
     assert result.outcome(f"{one.url}/yes") == "refused"

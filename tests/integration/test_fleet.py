@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from scrapy_rep.cli.servers import LoopbackServers, Site
+from tests.conditions import HANGS
 from tests.integration.crawling import RULES, Crawl, Job, ok, pages, site
 from tests.integration.test_shared_store import conditional, crawl, fetches, total
 from tests.stores.redis_server import RedisServer
@@ -154,7 +155,7 @@ def test_the_example(has_redis: None) -> None:
         cwd=ROOT / "examples" / "fleet",
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=HANGS,
         check=False,
         env=os.environ | {"PYTHONPATH": str(ROOT)},
     )

@@ -74,7 +74,7 @@ async def crawl(spider: type[scrapy.Spider], settings: dict[str, Any], **options
             "REP_STORE": "memory",
             "TELNETCONSOLE_ENABLED": False,
             # So that a crawl that waits for good fails, and ends.
-            "CLOSESPIDER_TIMEOUT": 60,
+            "CLOSESPIDER_TIMEOUT": 300,
             **settings,
         }
     )

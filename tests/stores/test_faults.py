@@ -27,6 +27,7 @@ from scrapy_rep.stores.circuit_breaker import CircuitBreaker
 from scrapy_rep.stores.open import StoreSpec, open_store_with_breaker
 from scrapy_rep.stores.sqlite import SqliteStore
 from scrapy_rep.stores.sqlite_file import MIGRATIONS
+from tests.conditions import HANGS
 from tests.stores.examples import HOUR, Clock, change, entry, is_whole, look, origin, run, run_all
 from tests.stores.redis_server import RedisServer
 
@@ -45,7 +46,7 @@ def process(*arguments: object, before: tuple[str, ...] = ()) -> Any:
         env=os.environ | {"PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=HANGS,
         check=False,
     )
     assert done.returncode == 0, done.stderr

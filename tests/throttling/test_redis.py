@@ -23,7 +23,7 @@ from scrapy_rep.stores.redis_url import parse_url
 from scrapy_rep.throttling.fleet import FleetBackend
 from scrapy_rep.throttling.redis import GONE_AFTER, LONGEST_WAIT, RedisTurns
 from scrapy_rep.throttling.turns import KEPT, Event
-from tests.conditions import until
+from tests.conditions import HANGS, until
 from tests.stores.blocking import LoopInThread, SharedClock
 from tests.stores.redis_server import RedisServer, stopped
 
@@ -641,7 +641,7 @@ def test_many_processes(own_redis: RedisServer) -> None:
         )
         for _ in range(4)
     ]
-    turns = [turn for one in workers for turn in json.loads(one.communicate(timeout=120)[0])]
+    turns = [turn for one in workers for turn in json.loads(one.communicate(timeout=HANGS)[0])]
     assert [one.returncode for one in workers] == [0] * 4
     for site in ("site1", "site2"):
         times = sorted((before, after) for name, before, after in turns if name == site)
