@@ -209,6 +209,9 @@ def test_waiting_can_be_given_up(
                 await waiting
             await store.read(origin())
 
+    # What tests before this one have left open is none of it.
+    gc.collect()
+    recwarn.clear()
     do(scenario())
     gc.collect()
     # Such as of a coroutine that was never awaited.
