@@ -93,7 +93,7 @@ class LoopbackServers:
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._servers: list[asyncio.Server] = []
         # asyncio has weak references only: one whose client has gone would be destroyed.
-        self._connections: set[asyncio.Task[None]] = set()
+        self._connections: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
 
     def __enter__(self) -> LoopbackServers:
         self._thread.start()
@@ -119,8 +119,8 @@ class LoopbackServers:
 
         def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             task = self._loop.create_task(_converse(site, answer, reader, writer))
-            self._connections.add(task)
-            task.add_done_callback(self._connections.discard)
+            self._connections[task] = writer
+            task.add_done_callback(self._connections.pop)
 
         starting = asyncio.start_server(connected, sock=listening, ssl=tls)
         self._servers.append(asyncio.run_coroutine_threadsafe(starting, self._loop).result())
@@ -129,7 +129,9 @@ class LoopbackServers:
     async def _close(self) -> None:
         for server in self._servers:
             server.close()
-        for connection in self._connections:
+        for connection, writer in self._connections.items():
+            # Otherwise, a client that does not read would keep it open.
+            writer.transport.abort()
             connection.cancel()
         await asyncio.gather(*self._connections, return_exceptions=True)
 

@@ -222,7 +222,7 @@ def test_a_pipe_that_is_closed_early(filled: Path) -> None:
     process.stdout.close()
     assert process.stderr.read() == b""
     # What a shell makes of SIGPIPE.
-    assert process.wait(30) == 141
+    assert process.wait(HANGS) == 141
 
 
 # -- show -----------------------------------------------------------------------
