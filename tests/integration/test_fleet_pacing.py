@@ -137,18 +137,25 @@ def test_the_delay_holds_while_redis_is_gone_and_when_it_comes_back_empty(
     # In its slot, a worker of a busy machine is late, and the next one is not: by less than
     # half of a delay that is as long as this one.
     delay, workers = 2.5, 3
-    one = servers.serve(site(asking(f"Crawl-delay: {delay}")))
+
+    async def answer(asked: Asked, writer: asyncio.StreamWriter) -> None:
+        if asked.target == "/robots.txt":
+            # The others come while it is fetched, or one would have few pages left by then.
+            await asyncio.sleep(3)
+        await site(asking(f"Crawl-delay: {delay}"))(asked, writer)
+
+    one = servers.serve(answer)
     store = own_redis.patient_url
     jobs = begin_together(
-        servers, [job(n, urls_of([one], n, 5), loop, store) for n in range(workers)]
+        servers, [job(n, urls_of([one], n, 6), loop, store) for n in range(workers)]
     )
     outage: list[float] = []
 
     def kill_and_start() -> None:
         wait_until(lambda: len(agents(one)) == workers)
-        # Each has been heard of, and has heard of all, within two seconds.
+        # The last one has been heard of when another one has had its turn.
         before = len(one.asked)
-        wait_until(lambda: len(one.asked) >= before + 2)
+        wait_until(lambda: len(one.asked) > before)
         own_redis.kill()
         outage.append(time.monotonic())
         before = len(one.asked)
