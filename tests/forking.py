@@ -46,7 +46,7 @@ _CONTEXT.set_forkserver_preload(
         *(str(path).rpartition(".")[0] for path in _COMPONENTS),
     ]
 )
-# Seconds for the last words of such a process.
+# Seconds in which a process that hangs writes where its threads are.
 _DYING = 10.0
 #: Starting one looks how others have ended. Of two threads that look, one would be told.
 _LOCK = threading.Lock()

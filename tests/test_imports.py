@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import scrapy_rep
+from tests.loading import loaded_by
 
 PACKAGE = Path(scrapy_rep.__file__).parent
 MODULES = sorted(PACKAGE.rglob("*.py"))
@@ -55,6 +57,13 @@ def test_functions_are_short_enough_to_see_whole(path: Path) -> None:
     ]
     lines = {node.name: (node.end_lineno or 0) + 1 - node.lineno for node in functions}
     assert {name: number for name, number in lines.items() if number > 40} == {}
+
+
+def test_what_tests_share_stands_in_no_module_of_tests() -> None:
+    of_tests = re.compile(r"^(from|import) tests(\.\w+)*\.test_", re.MULTILINE)
+    files = sorted(Path(__file__).parent.rglob("*.py"))
+    assert Path(__file__) in files
+    assert [file for file in files if of_tests.search(file.read_text(encoding="utf-8"))] == []
 
 
 def test_relative_imports_are_resolved() -> None:
@@ -181,14 +190,6 @@ from importlib.metadata import entry_points
 (point,) = entry_points(group="scrapy.commands", name="robots")
 point.load()().short_desc()
 """
-
-
-def loaded_by(code: str) -> set[str]:
-    """The modules that *code* loads, in an interpreter of its own."""
-    # What measures coverage is there before.
-    code = f"import sys; before = {{*sys.modules}}\n{code}\nprint(*sys.modules.keys() - before)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return set(done.stdout.split())
 
 
 def test_the_package_alone_loads_nothing() -> None:

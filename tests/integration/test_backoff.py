@@ -17,9 +17,9 @@ from twisted.internet.defer import Deferred, gatherResults
 from scrapy_rep.cli.servers import Answer, Asked, LoopbackServers, Site, http_response
 from tests.conditions import until
 from tests.integration.crawling import PAGE, Job, ok, pages, paths
-from tests.integration.test_fleet_pacing import agents, begin_together, job, run, urls_of
-from tests.integration.test_in_process import ScriptedSpider, crawl, stat
-from tests.integration.test_pacing import asking, delay_at, together
+from tests.integration.fleets import agents, begin_together, job, run, urls_of
+from tests.integration.in_process import ScriptedSpider, crawl, stat
+from tests.integration.paces import asking, delay_at, together
 from tests.stores.redis_server import RedisServer
 
 ON = {"REP_BACKOFF": True}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -16,24 +15,13 @@ from scrapy_rep.holding.concurrency import LOOK
 from scrapy_rep.holding.hold_queue import HoldQueue
 from tests.conditions import until
 from tests.integration.crawling import PAGE, Crawl, Job, hang, ok, pages, paths, reset, site
-from tests.integration.test_in_process import ScriptedSpider, crawl, robots_count, stat
-from tests.integration.test_pacing import TOLERANCE, gaps
+from tests.integration.handlers import HANDLERS
+from tests.integration.in_process import ScriptedSpider, crawl, robots_count, stat
+from tests.integration.paces import TOLERANCE, gaps
 
 #: The least that Scrapy can do at once without waiting for one thing alone. Nothing
 #: that a server answers takes as long as a fetch may.
 NARROW: dict[str, Any] = {"CONCURRENT_REQUESTS": 2, "REP_FETCH_TIMEOUT": 30}
-
-_HANDLERS = "scrapy.core.downloader.handlers"
-#: Those for http that this Scrapy has, and that what is installed can run.
-HANDLERS = [
-    f"{_HANDLERS}.{path}"
-    for path, library in [
-        ("http11.HTTP11DownloadHandler", "twisted"),
-        ("_httpx.HttpxDownloadHandler", "httpx2"),
-        ("_aiohttp.AiohttpDownloadHandler", "aiohttp"),
-    ]
-    if find_spec(f"{_HANDLERS}.{path.split('.')[0]}") and find_spec(library)
-]
 
 
 class Hanging:

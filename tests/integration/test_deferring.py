@@ -12,7 +12,7 @@ import pytest_twisted
 from scrapy_rep.cli.servers import Asked, LoopbackServers, http_response
 from scrapy_rep.middleware import HELD_SINCE
 from tests.integration.crawling import PAGE, Crawl, Job, ok, pages, paths, site
-from tests.integration.test_in_process import Clock, ScriptedSpider, crawl, robots_count
+from tests.integration.in_process import Clock, ScriptedSpider, crawl, robots_count
 
 DEFER: dict[str, Any] = {
     "REP_UNREACHABLE": "defer",

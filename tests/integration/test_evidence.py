@@ -29,7 +29,7 @@ from scrapy_rep.cli.servers import LoopbackServers, http_response
 from scrapy_rep.evidence.verify import Problem, Verifier
 from tests.integration.crawling import ROOT, RULES, Job, gzipped, ok, pages, redirect, site
 from tests.integration.evidence import Evidence, resealed, settings
-from tests.integration.test_in_process import HOUR, ScriptedSpider, crawl, stat
+from tests.integration.in_process import HOUR, ScriptedSpider, crawl, stat
 
 # More take minutes: set EVIDENCE_CHANGES to 1000 and EVIDENCE_KILLS to 20.
 CHANGES = int(os.environ.get("EVIDENCE_CHANGES", "60"))

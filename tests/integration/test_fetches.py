@@ -22,14 +22,14 @@ from scrapy_rep.stores.base import pause
 from tests.conditions import until
 from tests.integration.certificates import tls_context
 from tests.integration.crawling import PAGE, RULES, Job, hang, ok, pages, redirect, site
-from tests.integration.middlewares import AsksAgain, Breaks
-from tests.integration.test_broad import HANDLERS
-from tests.integration.test_in_process import (
+from tests.integration.handlers import HANDLERS
+from tests.integration.in_process import (
     ScriptedSpider,
     beside,
     crawl,
     robots_count,
 )
+from tests.integration.middlewares import AsksAgain, Breaks
 
 MEGABYTE = 1_000_000
 

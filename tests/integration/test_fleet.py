@@ -17,7 +17,7 @@ import pytest
 from scrapy_rep.cli.servers import LoopbackServers, Site
 from tests.conditions import HANGS
 from tests.integration.crawling import RULES, Crawl, Job, ok, pages, site
-from tests.integration.test_shared_store import conditional, crawl, fetches, total
+from tests.integration.sharing import conditional, crawl, fetches, total
 from tests.stores.redis_server import RedisServer
 
 ROOT = Path(__file__).parents[2]

@@ -29,7 +29,7 @@ from scrapy_rep import (
 from scrapy_rep.cli.servers import Answer, Asked, LoopbackServers, http_response
 from scrapy_rep.stores.base import pause
 from tests.integration.crawling import RULES, Job, hang, ok, pages, reset, site
-from tests.integration.test_in_process import ScriptedSpider, crawl, robots_count, stat
+from tests.integration.in_process import ScriptedSpider, crawl, robots_count, stat
 
 
 def middleware_of(spider: scrapy.Spider) -> RepMiddleware:

@@ -12,7 +12,7 @@ from scrapy_rep.cli.servers import LoopbackServers, http_response
 from scrapy_rep.signals import robots_changed
 from tests.cli.running import Done, from_json, robots
 from tests.integration.crawling import ok, site
-from tests.integration.test_in_process import HOUR, ScriptedSpider, crawl
+from tests.integration.in_process import HOUR, ScriptedSpider, crawl
 
 FIRST = b"User-agent: *\nDisallow: /a\n"
 SECOND = b"User-agent: *\nDisallow: /b\n\nUser-agent: GPTBot\nDisallow: /\n"

@@ -22,7 +22,7 @@ from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.rep.policy import Policy
 from scrapy_rep.stores.base import pause
 from tests.integration.crawling import RULES, ok, redirect, reset, site
-from tests.integration.test_in_process import (
+from tests.integration.in_process import (
     HOUR,
     NOON,
     Clock,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,12 +17,11 @@ from scrapy.crawler import Crawler
 
 from scrapy_rep import Origin, Reason, RepMiddleware, Verdict
 from scrapy_rep.cli.servers import Asked, LoopbackServers, Site, http_response
-from scrapy_rep.throttling.pacing import Pacing
 from scrapy_rep.throttling.throttle import Throttle
 from tests.conditions import until
 from tests.integration.certificates import tls_context
 from tests.integration.crawling import PAGE, Job, ok, pages, paths, redirect, site
-from tests.integration.test_in_process import (
+from tests.integration.in_process import (
     HOUR,
     NOON,
     ScriptedSpider,
@@ -31,38 +29,13 @@ from tests.integration.test_in_process import (
     robots_count,
     stat,
 )
-
-TOLERANCE = 0.02
-
-
-def asking(record: str, agent: str = "*") -> bytes:
-    return ok(f"User-agent: {agent}\n{record}\nDisallow: /no\n".encode())
-
-
-def gaps(*sites: Site) -> list[float]:
-    """The seconds between the requests that *sites* got, all together."""
-    times = sorted(asked.at for one in sites for asked in one.asked)
-    return [later - earlier for earlier, later in pairwise(times)]
+from tests.integration.paces import TOLERANCE, asking, delay_at, gaps, throttle_of, together
 
 
 def run(loop: str, urls: list[str], **settings: Any) -> Any:
     result = Job(pages(*urls), loop, settings=settings).run()
     assert {result.outcome(url) for url in urls} == {"fetched"}, result.outcomes
     return result
-
-
-def throttle_of(spider: ScriptedSpider) -> Throttle:
-    middleware = spider.crawler.get_downloader_middleware(RepMiddleware)
-    pacing: Pacing = vars(middleware)["_pacing"]
-    return pacing.throttle
-
-
-def delay_at(spider: ScriptedSpider, one: Site) -> float:
-    return throttle_of(spider).delay(one.host)
-
-
-async def together(spider: ScriptedSpider, urls: list[str], **options: Any) -> list[Any]:
-    return await asyncio.gather(*(spider.ask(url, **options) for url in urls))
 
 
 # -- gaps -------------------------------------------------------------------------
@@ -429,8 +402,8 @@ async def without_delay(spider: ScriptedSpider, one: Site, **options: Any) -> tu
 
 def lift_delay(throttle: Throttle, site: str) -> None:
     """Forget what origins of *site* ask for, so that requests that wait for their turn continue."""
-    for asking in list(throttle.asked.get(site, {})):
-        throttle.set_delay(site, 0, asking)
+    for origin in list(throttle.asked.get(site, {})):
+        throttle.set_delay(site, 0, origin)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from scrapy_rep.observers.report.recorder import MAX_EVENTS, MAX_EXAMPLES, Recor
 from scrapy_rep.rep.caching.access import FetchResult
 from scrapy_rep.rep.policy import Policy
 from tests.integration.crawling import RULES, Job, ok, pages, site
-from tests.integration.test_in_process import HOUR, ScriptedSpider, crawl
+from tests.integration.in_process import HOUR, ScriptedSpider, crawl
 from tests.observers.report.pages import read
 
 TWO_RULES = b"User-agent: *\nDisallow: /no\nAllow: /no/but\nUnknown: line\n"

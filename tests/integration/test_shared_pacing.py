@@ -25,10 +25,10 @@ from tests import forking
 from tests.conditions import until, wait_until
 from tests.integration import crawl_process
 from tests.integration.crawling import PAGE, ROOT, Job, ok, pages, paths, site
-from tests.integration.test_fleet_pacing import all_fetched_once, job, run, urls_of
-from tests.integration.test_in_process import ScriptedSpider, crawl, robots_count
-from tests.integration.test_pacing import asking, together
-from tests.integration.test_shared_store import total
+from tests.integration.fleets import all_fetched_once, job, run, urls_of
+from tests.integration.in_process import ScriptedSpider, crawl, robots_count
+from tests.integration.paces import asking, together
+from tests.integration.sharing import total
 
 DELAY = 0.5
 

@@ -10,7 +10,7 @@ import pytest_twisted
 from scrapy_rep import Reason, Verdict
 from scrapy_rep.cli.servers import Answer, Asked, LoopbackServers
 from tests.integration.crawling import RULES, ok, redirect, site
-from tests.integration.test_in_process import ScriptedSpider, crawl, robots_count
+from tests.integration.in_process import ScriptedSpider, crawl, robots_count
 
 
 @pytest.mark.clause("Google status-4")

@@ -21,7 +21,7 @@ from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.stores.sqlite import SqliteStore
 from scrapy_rep.stores.sqlite_file import MIGRATIONS
 from tests.integration.crawling import RULES, Crawl, Job, ok, pages, site
-from tests.integration.test_in_process import HOUR, NOON, ScriptedSpider, crawl, robots_count
+from tests.integration.in_process import HOUR, NOON, ScriptedSpider, crawl, robots_count
 from tests.stores.examples import change, is_whole, look, run
 
 # Each crawl is a process, and they tell the same on every Python and Scrapy.

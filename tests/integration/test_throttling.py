@@ -20,8 +20,8 @@ from scrapy_rep.cli.servers import LoopbackServers, Site
 from scrapy_rep.stores.sqlite import SqliteStore
 from tests.conditions import until
 from tests.integration.crawling import ok, site
-from tests.integration.test_in_process import stat
-from tests.integration.test_pacing import asking
+from tests.integration.in_process import stat
+from tests.integration.paces import asking
 
 QUEUES: dict[str, dict[str, Any]] = {
     "FIFO": {

@@ -14,7 +14,7 @@ from scrapy_rep.cli.servers import LoopbackServers
 from scrapy_rep.rep.caching.access import FetchResult
 from scrapy_rep.rep.dialects import Access
 from tests.integration.crawling import ok, reset, site
-from tests.integration.test_in_process import ScriptedSpider, crawl
+from tests.integration.in_process import ScriptedSpider, crawl
 
 
 class Sees:

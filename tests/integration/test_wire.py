@@ -21,8 +21,8 @@ from scrapy_rep.rep.parsing.urls import Origin
 from scrapy_rep.settings import RepSettings
 from tests.integration.crawling import ok, site
 from tests.integration.http2_server import http2_site
+from tests.integration.in_process import ScriptedSpider, crawl
 from tests.integration.odd_urls import odd_paths
-from tests.integration.test_in_process import ScriptedSpider, crawl
 
 _HANDLERS = "scrapy.core.downloader.handlers"
 _HTTP11 = f"{_HANDLERS}.http11.HTTP11DownloadHandler"

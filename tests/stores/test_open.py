@@ -12,8 +12,8 @@ from scrapy_rep.stores.memory import MemoryStore
 from scrapy_rep.stores.open import StoreSpec, open_store, open_store_with_breaker, parse_spec
 from scrapy_rep.stores.redis import RedisStore
 from scrapy_rep.stores.sqlite import SqliteStore
+from tests.loading import loaded_by
 from tests.stores.examples import Clock, entry, origin, run
-from tests.test_imports import loaded_by
 
 
 @pytest.mark.parametrize(
